@@ -5,6 +5,8 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Iterator
+from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import pytest
@@ -13,9 +15,13 @@ import torch
 from agents.training.hybrid.genome import Genome
 from agents.training.hybrid.neuroevolution import HybridNeuroevolution
 from agents.training.hybrid.neuroevolution_config import CONFIG, NeuroevolutionConfig, default_config, explained
+from agents.training.hybrid.outcome import Result
+from agents.training.hybrid.process_workers import ProcessWorkers
+from agents.training.hybrid.workers import Finished, Job, Worker
 from engine.errors import BadValue, UnknownName
 from tests.agents.training.hybrid.small_data import images, loader
 from tests.guide import GUIDE
+from tests.waiting import until
 
 MODULE = "agents.training.hybrid.neuroevolution_config"
 
@@ -23,69 +29,47 @@ MODULE = "agents.training.hybrid.neuroevolution_config"
 @pytest.fixture(autouse=True)
 def restored_config() -> Iterator[None]:
     """The document changes the dictionary of the package."""
-    torch.manual_seed(1)  # of the loaders' shuffling
     yield
     CONFIG.clear()
     CONFIG.update(default_config())
 
 
-@pytest.fixture
-def train_loader() -> Any:
-    return loader(images(96))
+Found = tuple[HybridNeuroevolution, Genome]
 
 
-@pytest.fixture
-def test_loader() -> Any:
-    return loader(images(64, 1))
+# The examples, as they are written
 
 
-def check(neuroevolution: HybridNeuroevolution, best_genome: Genome) -> None:
-    assert best_genome == neuroevolution.best_genome
-    assert neuroevolution.end_reason in ("converged", "max_generations")
-    assert neuroevolution.fitness is not None
-    assert neuroevolution.fitness > 0.7, "a quarter of the answers would be right by chance"
-
-
-def test_example_1_basic_concurrent_evaluation(train_loader: Any, test_loader: Any) -> None:
+def example_1_basic_concurrent_evaluation(train_loader: Any, test_loader: Any) -> Found:
     CONFIG["concurrent_models"] = 2
     CONFIG["max_concurrent_models"] = 4
-    CONFIG["max_generations"] = 3  # the document leaves it out
 
     neuroevolution = HybridNeuroevolution(CONFIG, train_loader, test_loader)
     best_genome = neuroevolution.evolve()
-
-    check(neuroevolution, best_genome)
-    assert neuroevolution.config.concurrency.concurrent_models == 2
-    assert len(neuroevolution.population) == 10
+    return neuroevolution, best_genome
 
 
-def test_example_2_high_performance_setup(train_loader: Any, test_loader: Any) -> None:
+def example_2_high_performance_setup(train_loader: Any, test_loader: Any) -> Found:
     CONFIG["concurrent_models"] = 3
     CONFIG["population_size"] = 12
     CONFIG["max_generations"] = 20
 
     neuroevolution = HybridNeuroevolution(CONFIG, train_loader, test_loader)
     best_genome = neuroevolution.evolve()
-
-    check(neuroevolution, best_genome)
-    assert len(neuroevolution.population) == 12
-    assert neuroevolution.config.concurrency.concurrent_models == 3
+    return neuroevolution, best_genome
 
 
-def test_example_3_conservative_setup(train_loader: Any, test_loader: Any) -> None:
+def example_3_conservative_setup(train_loader: Any, test_loader: Any) -> Found:
     CONFIG["concurrent_models"] = 1
     CONFIG["population_size"] = 6
     CONFIG["num_epochs"] = 8
 
     neuroevolution = HybridNeuroevolution(CONFIG, train_loader, test_loader)
     best_genome = neuroevolution.evolve()
-
-    check(neuroevolution, best_genome)
-    assert neuroevolution.config.plan.epochs == 8
-    assert max(one.outcome.epochs for one in neuroevolution.individuals if one.outcome) <= 8
+    return neuroevolution, best_genome
 
 
-def test_a_debugging_setup(train_loader: Any, test_loader: Any) -> None:
+def a_debugging_setup(train_loader: Any, test_loader: Any) -> Found:
     CONFIG["concurrent_models"] = 1
     CONFIG["population_size"] = 4
     CONFIG["max_generations"] = 2
@@ -93,20 +77,120 @@ def test_a_debugging_setup(train_loader: Any, test_loader: Any) -> None:
 
     neuroevolution = HybridNeuroevolution(CONFIG, train_loader, test_loader)
     best_genome = neuroevolution.evolve()
+    return neuroevolution, best_genome
 
+
+EXAMPLES = {
+    1: example_1_basic_concurrent_evaluation,
+    2: example_2_high_performance_setup,
+    3: example_3_conservative_setup,
+}
+
+
+def run(number: int, mode: str) -> Found:
+    """What the document leaves out is set before: the mode; and for the time of this test, the number of generations of
+    the first example."""
+    CONFIG.update(default_config() | {"mode": mode, "cores": 4})  # as many models as the example says, on any machine
+    if number == 1:
+        CONFIG["max_generations"] = 3
+    torch.manual_seed(1)  # of the loaders' shuffling
+    return EXAMPLES[number](loader(images(96)), loader(images(64, 1)))
+
+
+@cache
+def sequential(number: int) -> Found:
+    return run(number, "sequential")
+
+
+def results(neuroevolution: HybridNeuroevolution) -> object:
+    """All that does not depend on time."""
+    return (
+        [(member.candidate, member.outcome) for member in neuroevolution.individuals],
+        [replace(generation, seconds=0.0) for generation in neuroevolution.history],
+        neuroevolution.end_reason,
+    )
+
+
+class AtOnce:
+    """Counts the models that are trained at the same time; all workers have started before the first of them."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.most = self._now = 0
+        begin, finish, resize = Worker.begin, Worker.finish, ProcessWorkers.resize
+
+        def counted_begin(worker: Worker, job: Job) -> None:
+            self._now += 1
+            self.most = max(self.most, self._now)
+            begin(worker, job)
+
+        def counted_finish(worker: Worker, result: Result, seconds: float) -> Finished:
+            self._now -= 1
+            return finish(worker, result, seconds)
+
+        def complete_resize(workers: ProcessWorkers, count: int) -> None:
+            resize(workers, count)
+            until(lambda: workers.wait(0.01, lambda: False) or all(worker.started for worker in workers.workers))
+
+        monkeypatch.setattr(Worker, "begin", counted_begin)
+        monkeypatch.setattr(Worker, "finish", counted_finish)
+        monkeypatch.setattr(ProcessWorkers, "resize", complete_resize)
+
+
+@pytest.mark.parametrize("mode", ["threads", "processes"])
+@pytest.mark.parametrize(
+    ("number", "at_once", "members"), [(1, 2, 10), pytest.param(2, 3, 12, marks=pytest.mark.slow), (3, 1, 6)]
+)
+def test_an_example_has_the_same_results_in_all_modes(
+    number: int, at_once: int, members: int, mode: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected, best = sequential(number)
+    counted = AtOnce(monkeypatch)
+    neuroevolution, best_genome = run(number, mode)
+    assert counted.most == at_once
+    assert neuroevolution.evaluation_mode == (mode if at_once > 1 else "sequential")
+    assert best_genome == best == neuroevolution.best_genome
+    assert results(neuroevolution) == results(expected)
+    assert len(neuroevolution.population) == members
+    assert neuroevolution.end_reason in ("converged", "max_generations")
+    assert neuroevolution.fitness is not None
+    assert neuroevolution.fitness > 0.7, "a quarter of the answers would be right by chance"
+
+
+def test_the_conservative_setup_has_as_many_epochs_as_it_says() -> None:
+    neuroevolution, _ = sequential(3)
+    assert neuroevolution.config.plan.epochs == 8
+    assert max(member.outcome.epochs for member in neuroevolution.individuals if member.outcome) <= 8
+
+
+def test_a_debugging_setup() -> None:
+    neuroevolution, best_genome = a_debugging_setup(loader(images(96)), loader(images(64, 1)))
     assert best_genome == neuroevolution.best_genome
     assert neuroevolution.generation == 2
 
 
-def test_the_advice_for_memory_errors_works(train_loader: Any, test_loader: Any) -> None:
+@pytest.mark.slow
+def test_the_advice_for_memory_errors_works() -> None:
+    """Models with the whole data as a minibatch run out of memory; with the advice, none of them does."""
+    data = loader(images(4096), 256), loader(images(64, 1))
+    CONFIG.update({"model_memory": 60, "batch_size": 4096, "max_generations": 1, "num_epochs": 1, "population_size": 6})
+    before = HybridNeuroevolution(CONFIG, *data)
+    before.evolve()
+    errors = [member.outcome.error for member in before.population if member.outcome and member.outcome.error]
+    assert len(errors) >= 2
+    assert all(error.startswith("it ran out of memory") for error in errors)
+    assert all("Smaller minibatches or smaller models need less" in error for error in errors)
+
     CONFIG["concurrent_models"] = 1
     CONFIG["batch_size"] = 64
     CONFIG["population_size"] = 6
-    CONFIG["max_generations"] = 2
 
-    best_genome = HybridNeuroevolution(CONFIG, train_loader, test_loader).evolve()
-
-    assert best_genome.parameters((1, 6, 6), 4) <= CONFIG["max_parameters"]
+    neuroevolution = HybridNeuroevolution(CONFIG, *data)
+    neuroevolution.evolve()
+    assert [member.candidate for member in neuroevolution.population] == [
+        member.candidate for member in before.population
+    ]
+    assert not any(member.outcome.error for member in neuroevolution.population if member.outcome)
+    assert neuroevolution.evaluation_mode == "processes", "elsewhere the limit has no effect"
 
 
 # Validation of the configuration
