@@ -64,20 +64,27 @@ class LoadControl:
 class OtherPrograms:
     """Measures how many cores programs other than this one and its descendants use."""
 
-    def __init__(self) -> None:
-        self._cores = psutil.cpu_count() or 1
-        self._own, self._busy, self._all = _own_seconds(), *_machine_seconds()
+    def __init__(
+        self,
+        own: Callable[[], float] | None = None,
+        machine: Callable[[], tuple[float, float]] | None = None,
+        cores: int | None = None,
+    ) -> None:
+        """For tests: what `own_seconds` and `machine_seconds` return, and the number of cores."""
+        self._own_seconds, self._machine_seconds = own or own_seconds, machine or machine_seconds
+        self._cores = cores or psutil.cpu_count() or 1
+        self._own, self._busy, self._all = self._own_seconds(), *self._machine_seconds()
 
     def __call__(self) -> float:
         """Since the last call."""
-        own, (busy, together) = _own_seconds(), _machine_seconds()
+        own, (busy, together) = self._own_seconds(), self._machine_seconds()
         passed = (together - self._all) / self._cores  # of the clock
         used = (busy - self._busy) - max(own - self._own, 0.0)
         self._own, self._busy, self._all = own, busy, together
         return min(max(used / passed, 0.0), float(self._cores)) if passed > 0 else 0.0
 
 
-def _own_seconds() -> float:
+def own_seconds() -> float:
     """Processor time of this process and its descendants; those that have ended are missing."""
     found = 0.0
     for process in [psutil.Process(), *descendants(psutil.Process().pid)]:
@@ -89,7 +96,7 @@ def _own_seconds() -> float:
     return found
 
 
-def _machine_seconds() -> tuple[float, float]:
+def machine_seconds() -> tuple[float, float]:
     """Processor time of all programs, and with the time in which the processors were idle."""
     times = psutil.cpu_times()
     idle = times.idle + getattr(times, "iowait", 0.0)

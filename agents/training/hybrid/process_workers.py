@@ -7,7 +7,7 @@ import logging
 import math
 import selectors
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from agents.training.hybrid.arrays import SharedTask
@@ -42,6 +42,7 @@ class ProcessLimits:
     timeout: float = 120.0  # seconds without a heartbeat, at most: one minibatch of a large model may take long
     first: float = 600.0  # the same until it has started: it may import torch from a slow disk
     memory: int | None = None  # bytes beyond what it uses at its start
+    clock: Callable[[], float] = time.monotonic  # by which `timeout` and `first` are measured
 
 
 class ProcessWorkers(Workers):
@@ -73,7 +74,7 @@ class ProcessWorkers(Workers):
         while len(self.workers) > count and self.workers[-1].job is None:
             self.workers.pop().close()
         for index in range(len(self.workers), count):
-            worker = ProcessWorker(index, self._devices[index % len(self._devices)])
+            worker = ProcessWorker(index, self._devices[index % len(self._devices)], self._limits.clock)
             self._connect(worker)
             self.workers.append(worker)
 
@@ -126,20 +127,21 @@ class ProcessWorkers(Workers):
 class ProcessWorker(Worker):
     """One process over all its restarts."""
 
-    def __init__(self, index: int, device: str) -> None:
+    def __init__(self, index: int, device: str, clock: Callable[[], float]) -> None:
         super().__init__(index, device)
+        self._clock = clock
         self._child: ChildProcess | None = None
         self.started = False  # whether it has sent that it is ready
         self.ended = ""  # why its process has ended
         self._status = ModelStatus()
         self._begun = 0.0  # when its job began, by the monotonic clock, which all processes share
         self._held = 0  # bytes of memory, when its job began
-        self._pulse, self._pulse_seen = 0, time.monotonic()
+        self._pulse, self._pulse_seen = 0, clock()
 
     def connect(self, task: SharedTask, plan: LearningPlan, fit: str, setup: ChildSetup) -> None:
         """Start its process, in the background."""
         self.started, self.ended, self._status = False, "", ModelStatus()
-        self._pulse, self._pulse_seen = 0, time.monotonic()
+        self._pulse, self._pulse_seen = 0, self._clock()
         self._child = ChildProcess(RUN, task, plan, self.device, self._status.memory, fit, setup=setup)
 
     @property
@@ -223,7 +225,7 @@ class ProcessWorker(Worker):
 
     def check_alive(self, limits: ProcessLimits) -> None:
         """End its process if its last heartbeat is too long ago."""
-        pulse, now = self._status.pulse, time.monotonic()
+        pulse, now = self._status.pulse, self._clock()
         if pulse != self._pulse:
             self._pulse, self._pulse_seen = pulse, now
         limit = limits.timeout if self.started else max(limits.first, limits.timeout)

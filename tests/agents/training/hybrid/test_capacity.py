@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from collections import namedtuple
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,11 +16,11 @@ from agents.training.hybrid import memory
 from agents.training.hybrid.capacity import RESERVE, Capacity
 from agents.training.hybrid.evaluators import PROCESSES, THREADS
 from agents.training.hybrid.genome import DenseGene, Genome
-from agents.training.hybrid.load import INTERVAL, LoadControl, OtherPrograms
+from agents.training.hybrid.load import IN_A_ROW, INTERVAL, LoadControl, OtherPrograms, machine_seconds, own_seconds
 from agents.training.hybrid.memory import PeakMemory, available_memory
 from agents.training.hybrid.workers import Job, Worker
 from tests.agents.training.hybrid.evaluating import Setting
-from tests.agents.training.hybrid.failing_fits import FOLDER, HERE
+from tests.agents.training.hybrid.failing_fits import FOLDER, HERE, failing
 
 GENOME = Genome((), (DenseGene(8),))
 MB = 1 << 20
@@ -202,11 +205,78 @@ def test_changes_by_load_are_noted_and_limited_by_the_settings() -> None:
         assert capacity.models == 1
 
 
-def test_a_dynamic_search_trains_all_its_models() -> None:
-    with Setting(THREADS, 2, settings={"dynamic": True}) as setting:
-        assert len(setting.outcomes([GENOME, Genome((), (DenseGene(9),))])) == 2
+def busy_machine(capacity_of: int) -> tuple[Machine, Capacity]:
+    """After so many measurements that one model at a time is left."""
+    machine = Machine()
+    machine.load = psutil.cpu_count() or 1
+    capacity = machine.capacity(capacity_of, dynamic=True)
+    for _ in range(capacity_of * IN_A_ROW):
+        machine.now += INTERVAL
+        last = capacity.models
+    assert last == 1
+    return machine, capacity
 
 
-def test_the_load_of_other_programs_is_a_number_of_cores() -> None:
-    measure = OtherPrograms()
-    assert 0.0 <= measure() <= (psutil.cpu_count() or 1)
+def test_a_dynamic_search_trains_one_model_at_a_time_while_other_programs_use_the_cores(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(FOLDER, str(tmp_path))
+    machine, capacity = busy_machine(3)
+    genomes = [Genome((), (DenseGene(width),)) for width in range(4, 12)]
+
+    def stop() -> bool:
+        machine.now += INTERVAL
+        return False
+
+    with Setting(THREADS, 3, fit=f"{HERE}:fit_at_the_same_time", capacity=capacity) as setting:
+        outcomes = list(setting.evaluator.evaluate(genomes, stop))
+    assert {outcome.key for outcome in outcomes if outcome.fitness is not None} == {genome.key for genome in genomes}
+    assert [line.split()[1] for line in (tmp_path / "log").read_text().splitlines()] == ["1"] * len(genomes)
+
+
+def test_a_dynamic_search_trains_more_models_at_a_time_when_other_programs_have_ended() -> None:
+    machine, capacity = busy_machine(2)
+    training: list[int] = []
+
+    def stop() -> bool:
+        """Other programs end once a model is trained alone."""
+        machine.now += INTERVAL
+        training.append(sum(state.state == "training" for state in setting.evaluator.states()))
+        if training[-1] == 1:
+            machine.load = -100.0
+        return training[-1] == 2
+
+    with Setting(THREADS, 2, fit=f"{HERE}:fit_for_ever", capacity=capacity) as setting:
+        assert list(setting.evaluator.evaluate([failing(width) for width in (8, 9, 10)], stop)) == []
+    assert set(training) <= {0, 1, 2}
+    assert training[-2:] == [1, 2]
+
+
+def test_the_load_of_other_programs_is_what_this_one_does_not_use() -> None:
+    own, machine = [0.0], [(0.0, 0.0)]
+    measure = OtherPrograms(lambda: own[0], lambda: machine[0], cores=4)
+    for used, busy, together, load in (
+        (2.0, 5.0, 8.0, 1.5),  # of 4 cores in 2 seconds, 5 seconds: 2 of them by this program
+        (2.0, 5.0, 16.0, 0.0),  # an idle machine
+        (10.0, 13.0, 24.0, 0.0),  # this program alone
+        (0.0, 21.0, 32.0, 4.0),  # a child has ended, so its time is missing
+        (0.0, 21.0, 32.0, 0.0),  # no time has passed
+    ):
+        own[0], machine[0] = used, (busy, together)
+        assert measure() == load
+
+
+def test_processors_that_wait_for_disks_are_idle_and_guests_count_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    times = namedtuple("times", "user system idle iowait guest guest_nice")  # guests are a part of `user`
+    monkeypatch.setattr(psutil, "cpu_times", lambda: times(50.0, 20.0, 100.0, 10.0, 5.0, 1.0))
+    assert machine_seconds() == (70.0, 180.0)
+
+
+def test_processor_time_of_children_is_that_of_the_program() -> None:
+    program = "import time\nwhile time.process_time() < 0.3: pass\nprint(flush=True)\ninput()"
+    with subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+        assert child.stdout is not None
+        child.stdout.readline()
+        alone = sum(psutil.Process().cpu_times()[:2])
+        assert own_seconds() >= alone + 0.25
+        child.kill()
