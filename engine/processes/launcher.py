@@ -9,10 +9,12 @@ import importlib
 import multiprocessing
 import multiprocessing.process
 import multiprocessing.util
+import os
+import signal
 import socket
 import sys
 from concurrent.futures import Future, ThreadPoolExecutor
-from multiprocessing import forkserver, spawn
+from multiprocessing import connection, forkserver, spawn
 from multiprocessing.process import BaseProcess
 from types import FunctionType, SimpleNamespace
 from typing import Any
@@ -57,8 +59,21 @@ def _popen_class(method: str, preload: tuple[str, ...]) -> Any:
         names["forkserver"] = SimpleNamespace(**own)
         atexit.register(server._stop)  # type: ignore[attr-defined]  # and waits until it has ended
     changed = "__init__" if WINDOWS else "_launch"
-    function = _with_globals(getattr(launcher, changed), names)
-    return type("LeanPopen", (launcher,), {changed: function, "server": server})
+    members: dict[str, Any] = {changed: _with_globals(getattr(launcher, changed), names), "server": server}
+    if server is not None:
+        members["poll"] = _poll
+    return type("LeanPopen", (launcher,), members)
+
+
+def _poll(popen: Any, flag: int = getattr(os, "WNOHANG", 1)) -> int | None:
+    """The exit status of a forked process. If its fork server ended first, nobody can read it, and multiprocessing says
+    255, as if the process had exited so: but it is killed with its server."""
+    if popen.returncode is None and connection.wait([popen.sentinel], 0 if flag else None):
+        try:
+            popen.returncode = forkserver.read_signed(popen.sentinel)
+        except (OSError, EOFError):
+            popen.returncode = -int(signal.SIGKILL)
+    return popen.returncode  # type: ignore[no-any-return]
 
 
 class _Process(BaseProcess):

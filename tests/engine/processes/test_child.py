@@ -151,6 +151,15 @@ def test_a_child_killed_from_outside_is_noticed() -> None:
         assert end_of(child) == "was killed by SIGKILL"
 
 
+def test_a_child_whose_fork_server_is_killed_is_killed_too() -> None:
+    with child_of("echo") as child:
+        next_message(child)
+        psutil.Process(child.pid).parent().kill()
+        assert end_of(child) == "was killed by SIGKILL"
+    with child_of("echo") as child:
+        assert next_message(child) == (["arguments"], b""), "another server is started"
+
+
 def test_a_child_that_could_not_be_started_has_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object) -> None:
         raise OSError("no more processes")
