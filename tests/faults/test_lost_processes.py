@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import shutil
 import signal
@@ -9,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -17,10 +19,11 @@ import pytest
 
 from engine.errors import WorkersFailed
 from engine.play.executors import SequentialMatchExecutor
-from engine.play.match import MatchSpec, run_digest
+from engine.play.match import Clock, Limits, MatchSpec, run_digest
 from engine.registry import KINDS, new_game
 from engine.seeding import derive
-from tests.faults.league import make_executor, within, worker_pids
+from tests.faults.league import make_executor, sick, sick_matches, well_matches, within, worker_pids
+from tests.waiting import until
 
 GAME = new_game("pong", points=3)
 
@@ -49,8 +52,9 @@ def kill_all() -> None:
 def kill_server() -> None:
     """Kill the fork server, and with it all workers."""
     for child in psutil.Process().children():
-        if "forkserver" in " ".join(child.cmdline()):
-            child.kill()
+        with suppress(psutil.ZombieProcess):  # it was killed before
+            if "forkserver" in " ".join(child.cmdline()):
+                child.kill()
 
 
 @pytest.mark.parametrize("strike", [kill_one, kill_all, kill_server])
@@ -67,6 +71,55 @@ def test_killed_workers_cost_no_match(strike: Callable[[], None], expected: str)
     assert run_digest(results) == expected
     assert restarts >= 1, "a worker was killed"
     assert not worker_pids()
+
+
+@pytest.mark.parametrize("strike", [kill_all, kill_server])
+def test_workers_that_are_killed_twice_are_replaced_by_few(strike: Callable[[], None]) -> None:
+    """Hundreds of matches are interrupted twice; they are not played one by one."""
+    specs = well_matches(1000)
+    with SequentialMatchExecutor() as executor:
+        expected = run_digest(executor.execute_matches(specs))
+    results = []
+    with within(120), make_executor(2, lanes=1024, batch_size=250) as executor:
+
+        def plays_again() -> bool:
+            return any(worker.restarts and worker.state == "playing" for worker in executor.status().workers)
+
+        for result in executor.run(specs):
+            results.append(result)
+            if len(results) == 10:
+                strike()
+                until(plays_again)
+                strike()
+        events = [event.what for event in executor.events()[1]]
+    assert run_digest(results) == expected
+    assert events.count("died") >= 2
+    assert events.count("start") <= 20
+    assert events.count("alone") <= 20
+
+
+@pytest.mark.parametrize("strike", [kill_all, kill_server])
+def test_no_agent_is_blamed_for_a_kill_from_outside(
+    strike: Callable[[], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also while it is called in a match that is played alone."""
+    monkeypatch.setenv("RINGSIDE_HANGS", str(tmp_path / "hangs"))
+    clock = Limits(clock=Clock(move=600.0))
+    [spec] = (dataclasses.replace(spec, limits=clock) for spec in sick_matches(sick("hang-once"), 1))
+    with within(60), make_executor(1) as executor:
+
+        def kill_it_once() -> None:
+            until((tmp_path / "hangs").exists)
+            strike()
+
+        with ThreadPoolExecutor(1) as thread:
+            killing = thread.submit(kill_it_once)
+            result = executor.execute_match(spec)
+            killing.result()
+        assert [event.what for event in executor.events()[1]].count("alone") == 2
+    with SequentialMatchExecutor() as here:
+        assert result.digest() == here.execute_match(spec).digest()
+    assert not result.ending.kind.failure
 
 
 def test_an_idle_worker_that_is_killed_is_replaced(expected: str) -> None:

@@ -152,5 +152,6 @@ class JobAssigner:
     def _send_jobs(
         self, run: Run, worker: WorkerHandle, jobs: list[Job], isolated: IsolatedBatch | None = None
     ) -> None:
-        self._trace.add(worker.slot, "alone" if isolated else "play", str(len(jobs)))
+        alone = isolated is not None and isolated.alone
+        self._trace.add(worker.slot, "alone" if alone else "play", str(len(jobs)))
         self._pool.send(worker, lambda: worker.play(jobs, run.wire_ids, isolated))

@@ -41,17 +41,17 @@ class Job:
     spec: MatchSpec
     timed: bool = False  # must be played alone: it has a clock, or a player that needs a core of its own
     libraries: tuple[str, ...] = ()  # heavy libraries of its players' kinds
-    starts: int = 0  # how often it was started and interrupted
+    starts: int = 0  # how often it was started and interrupted, not counting batches of suspects
     skip: int = 0  # steps of a live match that are played at full speed
 
 
 @dataclass(eq=False)
 class IsolatedBatch:
-    """Matches that share a process with no others: one that is played alone, or a few suspects together."""
+    """Matches that share a process with no others: one that is played alone, or suspects together."""
 
     jobs: list[Job]
     alone: bool = True  # each seat is called separately, so that a failure is assigned to it
-    fresh: bool = True  # needs a process that has not played yet
+    fresh: bool = True  # needs a process that has not played yet; suspects together do not: nobody is blamed for them
 
     @property
     def libraries(self) -> tuple[str, ...]:

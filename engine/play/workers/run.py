@@ -1,9 +1,15 @@
 """One run of a dispatcher: its matches, the state of each, and the agents that have failed.
 
 When a process fails that plays many matches, the failing agent is not known. The matches in the failing call are
-*suspects*: they are played again from the start, alone in a new process, and that result counts. Many suspects first
-play in small batches of their own, so no match starts more than three times. The other matches of the process go back
-to the queue.
+*suspects*: they are divided into parts, each is played by a process that plays nothing else, and a part that fails is
+divided again. A suspect that is left alone is played in a new process, and that result counts. So one culprit among
+1,000 matches ends six processes, and the others cost none.
+
+The other matches of the process go back to the queue; those that were interrupted twice are suspects too. A process
+that was killed from outside makes no suspects the first time.
+
+No match starts more than three times from the queue or alone. In between it may start in batches of suspects, each at
+most half as large as the one before.
 """
 
 from __future__ import annotations
@@ -23,7 +29,7 @@ from engine.play.workers.job_queue import JobQueue
 from engine.play.workers.messages import WireIds
 from engine.registry import libraries_of
 
-ISOLATED_SIZE = 32  # more suspects than this are first played in batches of this size
+PARTS = 4  # into which suspects are divided: as many batches as with halves, but half as many failing ones
 
 Single = tuple[MatchSpec, MatchResult | InterruptedMatch]  # a result outside any batch
 
@@ -158,43 +164,42 @@ class Run:
         if self.failure_tracker.record(job.spec, result):
             self._requeue_unrelated()
 
-    def add_suspects(self, jobs: list[Job]) -> None:
-        """Isolate these matches: they were in the call that failed."""
-        many = []
+    def add_suspects(self, jobs: list[Job], divided: bool = False) -> None:
+        """Isolate these matches: they were in the call that failed. `divided`: they were suspects before."""
         for job in jobs:
-            job.starts += 1
-            if len(jobs) > ISOLATED_SIZE and job.starts == 1 and not self.failure_tracker.has_failed_player(job.spec):
-                many.append(job)
-            else:
-                self.isolated.appendleft(IsolatedBatch([job]))
-        for first in range(0, len(many), ISOLATED_SIZE):
-            self.isolated.append(IsolatedBatch(many[first : first + ISOLATED_SIZE], alone=False))
+            job.starts += not divided
+        size = max(-(-len(jobs) // PARTS), 1)
+        parts = [jobs[first : first + size] for first in range(0, len(jobs), size)]
+        # Before larger ones: the sooner a failing agent is known, the fewer matches are divided.
+        self.isolated.extendleft(IsolatedBatch(part, len(part) == 1, len(part) == 1) for part in reversed(parts))
 
     def requeue_interrupted(self, jobs: list[Job]) -> None:
         """Play these matches again: their process died, but they were not known to be in the failing call."""
-        for job in reversed(jobs):
+        again: list[Job] = []
+        twice: list[Job] = []
+        for job in jobs:
+            (twice if job.starts or self.failure_tracker.has_failed_player(job.spec) else again).append(job)
+        self.add_suspects(twice)
+        for job in again:
             job.starts += 1
-            if job.starts >= 2 or self.failure_tracker.has_failed_player(job.spec):
-                self.isolated.append(IsolatedBatch([job]))
-            else:
-                self.queue.put_back([job])
+        self.queue.put_back(again)
 
     def requeue(self, jobs: list[Job]) -> None:
         """Put matches that were not started back to the front of the queue."""
         self.queue.put_back(jobs)
 
     def _requeue_unrelated(self) -> None:
-        """A failing agent has been found: suspects without it may share a process again, once."""
-        remaining: deque[IsolatedBatch] = deque()
-        for batch in self.isolated:
-            stay = []
+        """A failing agent has been found: suspects without it may share a process with others again, once."""
+        isolated, self.isolated = self.isolated, deque()
+        unrelated: list[Job] = []
+        for batch in isolated:
+            stay: list[Job] = []
             for job in batch.jobs:
-                if job.starts > 1 or job.timed or self.failure_tracker.has_failed_player(job.spec):
-                    stay.append(job)
-                else:
-                    self.queue.put_back([job])
-            remaining.extend(IsolatedBatch([job], fresh=batch.fresh) for job in stay)
-        self.isolated = remaining
+                related = job.starts > 1 or job.timed or self.failure_tracker.has_failed_player(job.spec)
+                (stay if related else unrelated).append(job)
+            if stay:
+                self.isolated.append(IsolatedBatch(stay, batch.alone, batch.fresh))
+        self.queue.put_back(unrelated)
 
     # Stopping
 

@@ -196,9 +196,10 @@ class Scheduler:
             case ["capacity", int(count)]:
                 worker.capacity = count
             case ["suspects", [*numbers]]:
+                divided = worker.isolated is not None
                 jobs = self._pop_jobs(worker, numbers)
                 if self.run is not None:
-                    self.run.add_suspects(jobs)
+                    self.run.add_suspects(jobs, divided)
                 self.trace.add(worker.slot, "suspects", str(len(jobs)))
             case ["recalled", [*numbers]]:
                 worker.recalling = False
@@ -332,12 +333,18 @@ class Scheduler:
             inside = {job.number for job in held}
         else:
             inside = set(snapshot.matches or ()) if snapshot.call is not PilotCall.NONE else set()
-        run.add_suspects([job for job in held if job.number in inside])
+        divided = worker.isolated is not None
+        if worker.killed_externally and not divided:  # no match was the reason, unless it was interrupted before
+            inside = {job.number for job in held if job.number in inside and job.starts}
+        suspects = [job for job in held if job.number in inside]
         others = [job for job in held if job.number not in inside]
-        if self.recalled is None:
-            run.requeue_interrupted(others)
-        else:
+        if self.recalled is not None:
             self.recalled += others
+        elif divided:
+            run.add_suspects(others, divided)
+        else:
+            run.requeue_interrupted(others)
+        run.add_suspects(suspects, divided)
 
     def _on_failed_start(self, worker: WorkerHandle, reason: str) -> None:
         self._failed_starts += 1

@@ -16,6 +16,7 @@ import sys
 import threading
 import time
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
@@ -94,6 +95,14 @@ def _sleep() -> None:
         time.sleep(3600)
 
 
+def _hang_once() -> None:
+    """Never answers, and says so with a file; but plays on if it is there already."""
+    mark = Path(os.environ["RINGSIDE_HANGS"])
+    if not mark.exists():
+        mark.touch()
+        _sleep()
+
+
 def _deaf() -> None:
     """Asleep with the interpreter lock held: no signal handler and no other thread ever runs."""
     if hasattr(signal, "SIGTERM"):
@@ -116,6 +125,7 @@ FAULTS = {
     "exit3": lambda: os._exit(3),
     "sleep": _sleep,
     "deaf": _deaf,
+    "hang-once": _hang_once,
     "hog": _hog,
     "flood": _flood,
     "crumbs": _crumbs,
