@@ -83,8 +83,14 @@ class AsynchronousLearners(Closing):
         return self._wait_while(self.behind, stop)
 
     def finish(self, stop: Callable[[], bool] = lambda: False) -> float:
-        """Wait until the learners have made all updates that are due; returns the seconds. `stop` ends the wait."""
-        return self._wait_while(lambda: [agent for agent in self.agents if self._has_updates_due(agent)], stop)
+        """Set the groups to the states after all updates that are due; returns the seconds of waiting for them. Updates
+        that a learner loses, because it ends before it has published them, are made again. `stop` ends the wait."""
+        seconds = 0.0
+        while True:
+            seconds += self._wait_while(lambda: self._with_updates_due(self.processes.progress), stop)
+            self.save_states(stop)
+            if stop() or not self._with_updates_due(self.processes.taken):
+                return seconds
 
     def _wait_while(self, awaited: Callable[[], list[int]], stop: Callable[[], bool]) -> float:
         self.supervise()
@@ -102,18 +108,20 @@ class AsynchronousLearners(Closing):
         return [agent for agent in self.agents if self.processes.learns(agent) and self._is_late(agent)]
 
     def _is_late(self, agent: int) -> bool:
-        buffer = self._buffers[agent]
-        turns = buffer.added * buffer.lanes
+        turns = self._turns(agent)
         if turns < self._enough[agent]:
             return False
         updates = self.processes.progress(agent)
         self._enough[agent] = self.bounds.first_late(updates)
         return self.bounds.late(turns, updates) and self._ready(agent)
 
-    def _has_updates_due(self, agent: int) -> bool:
-        buffer = self._buffers[agent]
-        due = self.bounds.due(buffer.added * buffer.lanes) > self.processes.progress(agent)
-        return due and self.processes.learns(agent) and self._ready(agent)
+    def _with_updates_due(self, progress: Callable[[int], int]) -> list[int]:
+        """The agents that learn and have updates to make, if they have made or skipped so many."""
+        learning = [agent for agent in self.agents if self.processes.learns(agent) and self._ready(agent)]
+        return [agent for agent in learning if self.bounds.due(self._turns(agent)) > progress(agent)]
+
+    def _turns(self, agent: int) -> int:
+        return self._buffers[agent].added * self._buffers[agent].lanes
 
     def _ready(self, agent: int) -> bool:
         settings = self.processes.settings(agent)

@@ -241,7 +241,7 @@ class ParallelEnvironment(Closing):
         if isinstance(self.learning, FreeLearning):
             with self.timeline.span(WAIT):
                 self.learning.finish(self.stopping)
-            self.take_latest()
+            self._publish()
 
     def _end_calibration(self) -> None:
         """Continues in the mode that the settings ask for. The sequential results are those of this mode."""

@@ -358,6 +358,11 @@ class LearnerProcesses(Closing):
         """Updates that an agent has made or skipped, to be compared with those that are due."""
         return self.updates(agent) + self._skipped.get(agent, 0)
 
+    def taken(self, agent: int) -> int:
+        """The same of the state that the group of an agent has."""
+        group, k = self._places[agent]
+        return group.updates[k] + self._skipped.get(agent, 0)
+
     def learns(self, agent: int) -> bool:
         """Whether an agent still learns, or will when its process is started again."""
         return agent not in self._diverged and not self._record_of[agent].given_up

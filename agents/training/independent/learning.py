@@ -113,7 +113,8 @@ class FreeLearning(Closing):
         return self._learners.take_weights(), waited
 
     def finish(self, stop: Stop) -> float:
-        """Waits for all updates that are due after the last epoch; returns the seconds."""
+        """Sets the learners of the population to the states after all updates that are due; returns the seconds of
+        waiting for them."""
         return self._learners.finish(stop)
 
     def updates(self, seat: int) -> int:

@@ -78,6 +78,31 @@ def test_all_updates_that_are_due_are_made_at_the_end(buffers: Any) -> None:
         assert [learners.processes.updates(agent) for agent in (0, 1)] == [50 * LANES // 4] * 2
 
 
+def test_updates_at_the_end_that_a_learner_loses_are_made_again(buffers: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is killed when it has made them, before it has published them."""
+    group, reference, killed = new_group([0, 1], publishing=0.1), new_group([0, 1]), []
+    bounds = UpdateBounds(turns_per_update=4, max_lag=10_000)
+    with AsynchronousLearners([group], buffers, 1, bounds, publish_every=10**6, **STAND_IN) as learners:
+        processes = learners.processes
+        pause = processes.pause
+
+        def kill_and_pause(stop: Any) -> None:
+            if not killed:
+                killed.append(processes.records[0].link.child.pid)  # type: ignore[union-attr]
+                os.kill(killed[0], signal.SIGKILL)
+            pause(stop)
+
+        monkeypatch.setattr(processes, "pause", kill_and_pause)
+        learners.start()
+        add_rows(buffers, 50)
+        learners.finish()
+        learners.save_states()
+        assert processes.ends == 1
+    train_here(reference, buffers, 50 * LANES // 4)
+    assert group.updates == reference.updates
+    assert np.array_equal(group.weights, reference.weights)
+
+
 def test_the_actor_gets_whole_weights_of_growing_versions(buffers: Any) -> None:
     versions: dict[int, list[int]] = {0: [], 1: []}
     reference = new_group([0, 1])
