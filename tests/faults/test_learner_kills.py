@@ -354,6 +354,27 @@ def test_a_loss_that_is_not_finite_stops_one_agent_also_after_a_kill() -> None:
         assert 1 not in learners.take_weights()
 
 
+def test_an_agent_that_is_reported_as_stopped_learns_no_more_if_its_learner_is_killed_at_once() -> None:
+    """Its state says so by then, so the process that is started again does not train it either."""
+    buffers = new_buffers([0, 1], turns=40)
+    options: Any = {"publish_every": 3, "limits": PATIENT, **STAND_IN}
+    with AsynchronousLearners([new_group([0, 1], publishing=0.05)], buffers, 1, ANY_NUMBER, **options) as learners:
+        processes = learners.processes
+        learners.start()
+        until(lambda: pumped(processes) and processes.updates(1) > 6)
+        add_rows({1: buffers[1]}, 8, reward=math.inf)
+        status = processes.records[0].link.status  # type: ignore[union-attr]
+        until(lambda: status.diverged(1), 0.0005)
+        os.kill(pid_of(processes), signal.SIGKILL)
+        assert processes.states[1].read()[1][-1]  # type: ignore[index]
+        until(lambda: pumped(processes) and processes.records[0].restarts)
+        add_rows({1: buffers[1]}, ROWS)
+        stopped, going = processes.updates(1), processes.updates(0)
+        until(lambda: pumped(processes) and processes.updates(0) > going + 20)
+        assert processes.updates(1) == stopped
+        assert processes.stopped == {1: "its loss was not finite"}
+
+
 def test_a_buffer_may_wrap_many_times_while_learners_sample_it() -> None:
     buffers = new_buffers([0, 1])
     with AsynchronousLearners([new_group([0, 1])], buffers, 2, ANY_NUMBER, **STAND_IN) as learners:

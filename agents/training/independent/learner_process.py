@@ -147,7 +147,7 @@ class LearnerProcess:
 
     def _note(self, activity: LearnerActivity) -> None:
         for k, agent in enumerate(self._agents):
-            self._status.set_agent(k, agent.updates, agent.diverged)
+            self._status.set_agent(k, agent.updates, agent.stopped)
         self._status.set_activity(activity, max(agent.updates for agent in self._agents))
 
     def _publish(self, agents: Sequence[LearningAgent]) -> None:
@@ -156,6 +156,7 @@ class LearnerProcess:
             self._note(LearnerActivity.PUBLISHING)
             for agent in agents:
                 agent.publish()
+            self._note(Activity.PUBLISHING)
             self._spans.add("publish", began, time.perf_counter())
 
     # Messages

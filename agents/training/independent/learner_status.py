@@ -87,5 +87,5 @@ class LearnerStatus:
         return self._words[HEAD + k * AGENT_WORDS + UPDATES]
 
     def diverged(self, k: int) -> bool:
-        """Whether its loss was not finite: it has stopped learning and keeps its last good weights."""
+        """Whether its loss was not finite, and its published state says so: it has stopped learning."""
         return bool(self._words[HEAD + k * AGENT_WORDS + DIVERGED])

@@ -45,6 +45,11 @@ class LearningAgent:
         return self._group.diverged[self._k]
 
     @property
+    def stopped(self) -> bool:
+        """Whether it diverged and its published state says so: a process that is started again does not train it."""
+        return self.diverged and self._published_divergence
+
+    @property
     def ready(self) -> bool:
         """Whether its buffer has enough turns for a minibatch; it is counted again if too few were found."""
         settings = self._group.settings
