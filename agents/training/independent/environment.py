@@ -342,7 +342,7 @@ class ParallelEnvironment(Closing):
             staleness=tuple(self.updates_of(seat) - self.population.versions[seat] for seat in seats),
             costs=costs if tally.epochs and not self._calibration.mixed else None,
             turns=(self.rows - rows) * self.settings.lanes * len(seats),
-            made=total - made,
+            made=max(total - made, 0),
             speedup=self._calibration.compare(costs) if tally.epochs else None,
         )
         self._calibration.mixed = False

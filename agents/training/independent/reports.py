@@ -68,7 +68,7 @@ class Report:
     staleness: tuple[int, ...]  # updates since the weights that play
     costs: Costs | None  # per epoch; None if there was none, or if they were played in two modes
     turns: int  # of all agents together
-    made: int  # updates of all agents together
+    made: int  # updates of all agents together; 0 if a learner that ended lost more
     speedup: tuple[float, float] | None = None  # measured, predicted
 
 

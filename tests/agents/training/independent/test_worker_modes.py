@@ -167,6 +167,21 @@ def test_a_free_learner_that_is_killed_is_started_again_and_shown() -> None:
         assert environment.still_learning
 
 
+def test_updates_that_a_killed_learner_loses_are_not_reported_as_a_negative_number() -> None:
+    every = {"turns_per_update": 1, "max_lag": 10**6, "publish_every": 10**6}  # learners are always behind
+    with experiment(FREE, epochs=10**6, evaluate_every=0, **every) as environment:
+        reports = [environment.advance()]
+        while not isinstance(environment.learning, FreeLearning) or environment.updates_of(0) < 100:
+            reports.append(environment.advance())
+        processes = environment.learning.processes
+        os.kill(processes.workers()[0].pid or 0, signal.SIGKILL)
+        made = environment.updates_of(0)
+        until(lambda: (processes.pump(), processes.ends)[1])
+        assert environment.updates_of(0) < made
+        reports.append(environment._report())
+    assert min(report.made for report in reports if report is not None) >= 0
+
+
 def test_a_learner_that_dies_while_the_actor_waits_is_shown_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("agents.training.independent.trainer.EVERY", 0.0)
     context = Session(HUNT.spec)
