@@ -221,8 +221,8 @@ def choose(
     stop: Stop = never,
 ) -> Choice:
     """Measures the ways in turns, because other programs may use the machine, on copies of the agents, so that nothing
-    depends on it. Processes are not measured if the buffers are not in shared memory. This raises TrainingInterrupted
-    if `stop` returns True meanwhile."""
+    depends on it. Processes are not measured if the buffers are not in shared memory, or if they fail. This raises
+    TrainingInterrupted if `stop` returns True meanwhile."""
     best: dict[str, float] = {}
     impossible = ""
     with ExitStack() as stack:
@@ -231,22 +231,29 @@ def choose(
             if mode == PROCESSES and not all(map(_shared, buffers.values())):
                 impossible = f"; {mode} is not possible, because the buffers are not in shared memory"
                 continue
-            updater = new_updater(mode, groups, buffers, workers)
-            stack.callback(updater.close)
+            updaters[mode] = new_updater(mode, groups, buffers, workers)
+            stack.callback(updaters[mode].close)
+
+        def measure(mode: str, updates: int) -> float:
+            nonlocal impossible
             try:
-                updater.train(1, stop)  # starts its workers and loads compiled code
+                return timed(updaters[mode], updates, clock, stop)
             except LearnersFailed as error:  # the other ways need no processes
                 impossible = f"; {mode} is not possible: {error}"
-                continue
-            updaters[mode] = updater
-        seconds = timed(next(iter(updaters.values())), 1, clock, stop)
+                del updaters[mode]
+                return math.inf
+
+        for mode in list(updaters):
+            measure(mode, 1)  # starts its workers and loads compiled code
+        seconds = measure(next(iter(updaters)), 1)
         updates = int(min(max(ROUND / max(seconds, 1e-9), FEWEST), MOST))
         end = clock() + LONGEST
         for k in range(ROUNDS):
             if k and clock() > end:
                 break
-            for mode, updater in updaters.items():
-                best[mode] = min(best.get(mode, math.inf), timed(updater, updates, clock, stop))
+            for mode in list(updaters):
+                best[mode] = min(best.get(mode, math.inf), measure(mode, updates))
+        best = {mode: best[mode] for mode in updaters}
     ranked = sorted(best, key=lambda mode: best[mode])
     times = ", ".join(f"{mode} {1e3 * best[mode]:.2f} ms" for mode in ranked)
     count = sum(len(group.agents) for group in groups)

@@ -182,9 +182,14 @@ def test_auto_chooses_processes_only_if_they_can_share_the_buffers(clock: FakeCl
     assert choose(groups_of(2), shared, modes, 2, clock).mode == PROCESSES
 
 
-def test_auto_does_without_processes_that_fail(clock: FakeClock, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("trainings", [0, 1, 3])
+def test_auto_does_without_processes_that_fail(
+    trainings: int, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At their start, or while they are measured."""
+
     def train(updater: FakeUpdater, updates: int, stop: Stop = never) -> Losses:
-        if updater.mode == PROCESSES:
+        if updater.mode == PROCESSES and [mode for mode, _ in clock.calls].count(PROCESSES) == trainings:
             raise LearnersFailed("no learner process is left")
         return real(updater, updates)
 
@@ -193,6 +198,7 @@ def test_auto_does_without_processes_that_fail(clock: FakeClock, monkeypatch: py
     buffers = {agent: buffer_of(agent, shared=True) for agent in range(2)}
     choice = choose(groups_of(2), buffers, (SEQUENTIAL, STACKED, PROCESSES), 2, clock)
     assert choice.mode == STACKED
+    assert choice.seconds.keys() == {SEQUENTIAL, STACKED}
     assert choice.reason.endswith("processes is not possible: no learner process is left")
 
 
@@ -204,7 +210,7 @@ def test_measuring_stops_early_where_an_update_takes_long(clock: FakeClock, monk
 
 
 def test_measuring_can_be_interrupted(clock: FakeClock) -> None:
-    answers = iter([False, False, True])
+    answers = iter([False] * 5 + [True])
     with pytest.raises(TrainingInterrupted):
         choose(
             groups_of(2), {agent: buffer_of(agent) for agent in range(2)}, IN_PROCESS, 2, clock, lambda: next(answers)
