@@ -42,6 +42,11 @@ class StepLearning(Closing):
         True while it waits for processes; the agents are as before then."""
         return self._training.train(updates, stop)
 
+    def supervise(self) -> None:
+        """Notices processes that have ended, and starts them again."""
+        if self.processes:
+            self.processes.pump()
+
     def updates(self, seat: int) -> int:
         return self._population.updates(seat)
 
@@ -116,6 +121,10 @@ class FreeLearning(Closing):
         """Sets the learners of the population to the states after all updates that are due; returns the seconds of
         waiting for them."""
         return self._learners.finish(stop)
+
+    def supervise(self) -> None:
+        """Notices processes that have ended, and starts them again."""
+        self._learners.supervise()
 
     def updates(self, seat: int) -> int:
         active = seat in self._population.active

@@ -211,7 +211,9 @@ class EventSender(Closing):
         self.environment: ParallelEnvironment | None = None  # as soon as there is one
 
     def attend(self) -> bool:
-        """Whether training should stop."""
+        """Whether training should stop. Learners that have ended are started again, whatever the actor does now."""
+        if self.environment is not None and self.environment.learning is not None:
+            self.environment.learning.supervise()
         self.report()
         return self._context.attend()
 

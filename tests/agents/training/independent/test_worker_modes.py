@@ -17,6 +17,7 @@ from agents.training.events import Checkpoint, Ended, Event, How, Level, Log, Me
 from agents.training.independent import learner_processes
 from agents.training.independent.asynchronous import AsynchronousLearners
 from agents.training.independent.config import IndependentConfig
+from agents.training.independent.environment import ParallelEnvironment
 from agents.training.independent.learner_processes import LearnersFailed
 from agents.training.independent.learner_records import LearnerLimits
 from agents.training.independent.learning import FreeLearning, StepLearning
@@ -205,6 +206,30 @@ def test_a_learner_that_dies_while_the_actor_waits_is_shown_at_once(monkeypatch:
             if context.shows_the_fault:
                 break
     assert context.victim is not None
+
+
+@pytest.mark.parametrize("mode", [{"training_mode": "processes"}, {"async_learning": True, "training_mode": "auto"}])
+def test_a_learner_that_dies_while_the_actor_plays_is_shown_at_once(
+    mode: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("agents.training.independent.trainer.EVERY", 0.0)
+    context = Session(HUNT.spec)
+    context.victim = 0  # it is chosen here
+    real = ParallelEnvironment.take_turn
+
+    def take_turn(environment: ParallelEnvironment) -> bool:
+        """This turn ends only when the fault was shown."""
+        pid = environment.learning.states()[0].pid if environment.learning is not None else None
+        if pid is not None and not context.victim:
+            context.victim = pid
+            os.kill(pid, signal.SIGKILL)
+            until(lambda: environment.stopping() or context.shows_the_fault)
+        return real(environment)
+
+    monkeypatch.setattr(ParallelEnvironment, "take_turn", take_turn)
+    with within(120), closing(context):
+        send_all(independent(**mode, references="none"), context)
+    assert context.shows_the_fault
 
 
 def test_learners_that_fail_for_good_leave_a_checkpoint_of_what_they_published(monkeypatch: pytest.MonkeyPatch) -> None:
