@@ -89,8 +89,7 @@ class IndependentConfig(ExperimentSettings, Trainer):
         0,
         low=0,
         high=MOST_WORKERS,
-        help="processes or threads that learn; 0: as many as the session's workers, and one more if not asynchronous, "
-        "at most as many as cores",
+        help="processes or threads that learn; 0: one more than the session's workers, at most as many as cores",
     )
     use_threads: bool = option(False, help="whether workers are threads of one process")
     training_mode: str = option(

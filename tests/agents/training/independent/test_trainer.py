@@ -13,7 +13,6 @@ import pytest
 from agents.nets import network as networks
 from agents.training.events import Champion, Checkpoint, Current, Ended, Event, How, Level, Log, Metrics, Spans, Workers
 from agents.training.independent.config import IndependentConfig
-from agents.training.independent.parallel import ParallelSettings
 from agents.training.independent.trainer import learner_cores
 from agents.training.session import TrainingSession
 from agents.training.trainer import metric_of
@@ -251,12 +250,22 @@ def test_frozen_agents_keep_their_networks_after_a_resume(whole: list[Event]) ->
     ("workers", "machine", "cores"),
     [(1, 2, 2), (1, 1, 1), (3, 4, 4), (2, 8, 3), (3, 2, 2)],
 )
-def test_agents_that_learn_in_step_use_the_core_of_the_actor_too(
+def test_learners_use_the_core_of_the_actor_too(
     workers: int, machine: int, cores: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("engine.processes.bootstrap.cores", lambda: machine)
-    assert learner_cores(ParallelSettings(), workers) == cores
-    assert learner_cores(ParallelSettings(async_learning=True), workers) == workers
+    assert learner_cores(workers) == cores
+
+
+@pytest.mark.parametrize(("given", "learners"), [(0, 2), (1, 1)])
+def test_asynchronous_learners_are_one_more_than_workers_unless_set(
+    given: int, learners: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("engine.processes.bootstrap.cores", lambda: 2)
+    settings = independent(async_learning=True, training_mode="auto", num_workers=given, epochs=4, references="none")
+    events = session(settings, workers=1)
+    names = {worker.name for event in of(Workers, events) for worker in event.workers}
+    assert names == {"actor", "learner 1", "learner 2"} - ({"learner 2"} if learners == 1 else set())
 
 
 @pytest.mark.parametrize(("given", "used"), [(0, "2 workers"), (1, "1 worker")])
