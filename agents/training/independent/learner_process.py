@@ -156,7 +156,7 @@ class LearnerProcess:
             self._note(LearnerActivity.PUBLISHING)
             for agent in agents:
                 agent.publish()
-            self._note(Activity.PUBLISHING)
+            self._note(LearnerActivity.PUBLISHING)
             self._spans.add("publish", began, time.perf_counter())
 
     # Messages
