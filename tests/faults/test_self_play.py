@@ -279,3 +279,33 @@ def test_a_worker_that_does_not_stop_is_killed(caplog: pytest.LogCaptureFixture)
             manager.stop_workers()
     [text] = [record.getMessage() for record in caplog.records]
     assert text.startswith("worker 0 did not stop in time, so it was killed; it was "), text
+
+
+def damage(manager: ParallelManager, place: int) -> None:
+    """The message about a batch that waits names a slot that there is not."""
+    link = manager.communicator[0]
+    assert link is not None
+    notice = link.batches[place]
+    link.batches[place] = notice._replace(fields=[99, *notice.fields[1:]])
+
+
+@pytest.mark.parametrize("end", ["killed", "read", "stopped", "read and stopped"])
+def test_a_damaged_batch_is_counted_and_those_after_it_survive(end: str) -> None:
+    manager = new_manager(num_workers=1, queue_size=4)
+    with manager:
+        manager.start_workers()
+        wait_for(lambda: manager.get_status()["queue_info"]["experience"] == [4])
+        damage(manager, place=1)
+        batches = []
+        if end == "killed":
+            kill(manager, 0)
+            wait_for(lambda: manager.get_status()["workers"][0]["state"] == "restarting")
+        if end.startswith("read"):
+            batches += manager.collect_experiences()
+        if end.endswith("stopped"):
+            manager.stop_workers()
+        else:
+            wait_for(lambda: manager.get_status()["workers"][0]["state"] != "waiting")
+        batches += manager.collect_experiences()
+        assert [batch.number for batch in batches[:3]] == [1, 3, 4]
+        assert manager.get_status()["lost"]["batches"] == 1

@@ -50,7 +50,7 @@ class WorkerCommunicator(Closing):
         self._links[link.index] = link
 
     def disconnect(self, index: int) -> None:
-        """End a worker's process. The batches that it has sent can still be taken."""
+        """End a worker's process. The batches that it has sent can still be taken; its link counts unreadable ones."""
         link, self._links[index] = self._links[index], None
         if link is None:
             return
@@ -58,9 +58,11 @@ class WorkerCommunicator(Closing):
             link.end("was ended")
         try:
             while link.batches:
-                self._kept[index].append(link.take())
-        except ProtocolError as error:
-            logger.error("%s %s", link.name, error)
+                number = link.batches[0].number
+                try:
+                    self._kept[index].append(link.take())
+                except ProtocolError as error:
+                    logger.error("%s %s: its batch %d is lost", link.name, error, number)
         finally:
             link.close()
 
@@ -145,7 +147,7 @@ class WorkerCommunicator(Closing):
     def stop(self) -> list[tuple[WorkerLink, str]]:
         """Ask all workers to finish their batch, wait for that, and end their processes. Returns for each why it did
         not finish, or an empty text. The batches that were sent can still be taken."""
-        sent = self.send("stop", range(len(self._links)))
+        links, sent = self.links, self.send("stop", range(len(self._links)))
         until = time.monotonic() + min(STOP, self._timeout)
         while self.pending(sent) and (left := until - time.monotonic()) > 0:
             self.poll(left)
@@ -155,7 +157,8 @@ class WorkerCommunicator(Closing):
             elif not link.ended:
                 link.end("did not stop in time, so it was killed")
         self.close()
-        return [(link, link.ended if number in link.pending else "") for link, number in sent]
+        finished = {link.index for link, number in sent if number not in link.pending}
+        return [(link, "" if link.index in finished else link.ended) for link in links]
 
     def close(self) -> None:
         for index in range(len(self._links)):

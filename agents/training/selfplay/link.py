@@ -70,6 +70,7 @@ class WorkerLink(Closing):
         self.pending: dict[int, Pending] = {}
         self.next_games = spec.first  # by board, the number of its next game
         self.received = self.failed = 0  # batches that were sent, and that failed
+        self.unreadable = 0  # of those that were sent
         self.ready = False
         self.paused = True  # it begins so
         self.version = 0  # that it plays with
@@ -172,9 +173,13 @@ class WorkerLink(Closing):
         if not self.busy:
             self.heard = time.monotonic()  # from now on it plays again
         notice = self.batches.popleft()
-        segment = self.slots.read(notice.fields, notice.body, self._info)
-        if segment.ends.shape != (len(self.spec.streams), self.spec.steps):
-            raise ProtocolError("sent invalid trajectories")
+        try:
+            segment = self.slots.read(notice.fields, notice.body, self._info)
+            if segment.ends.shape != (len(self.spec.streams), self.spec.steps):
+                raise ProtocolError("sent invalid trajectories")
+        except ProtocolError:
+            self.unreadable += 1
+            raise
         if not self.ended:
             self.child.send(["free", notice.fields[0]])
         return ExperienceBatch(segment, notice.version, self.index, notice.number, self.spec.streams)
@@ -194,9 +199,11 @@ class WorkerLink(Closing):
 
     @property
     def lost(self) -> tuple[int, int]:
-        """What ends with its process: batches that it has begun and not sent, and running games."""
+        """What ends with its process: batches that it has begun and not sent, or that cannot be read, and running
+        games. Complete once all batches have been taken."""
         begun = self.slots.batch
-        return max(begun - self.received - self.failed, 0), len(self.spec.streams) if begun else 0
+        unsent = max(begun - self.received - self.failed, 0)
+        return unsent + self.unreadable, len(self.spec.streams) if begun else 0
 
     def close(self) -> None:
         self.child.close()

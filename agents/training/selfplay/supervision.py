@@ -61,7 +61,9 @@ class Supervisor:
         for link, reason in self.communicator.stop():
             self._take_failures(link)
             self.records[link.index].first = link.next_games
-            if reason:
+            if not reason:
+                self._totals.lost_batches += link.unreadable
+            else:
                 self._count_lost(link)
                 self.unfinished.append(f"{link.name} {reason}")
                 logger.warning("%s", self.unfinished[-1])
@@ -116,11 +118,11 @@ class Supervisor:
         return batches, games
 
     def _on_end(self, link: WorkerLink) -> None:
+        self.communicator.disconnect(link.index)  # it reads the batches that wait
         record, (batches, games) = self.records[link.index], self._count_lost(link)
         record.on_end(link, self._config.max_restarts, time.monotonic())
         lost = f"{batches} batches and {games} games are lost"
         logger.warning("%s %s: %s", link.name, link.ended, lost)
-        self.communicator.disconnect(link.index)
         if record.given_up:
             logger.error("%s ended %d times in a row without a batch and is given up", link.name, record.in_a_row)
 
