@@ -129,6 +129,23 @@ def test_batches_that_wait_survive_their_worker() -> None:
             check_equal(batch.trajectories, rollout.collect(8))
 
 
+def test_a_call_sleeps_while_the_batches_of_an_ended_worker_fill_its_queue(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is not started again before they are collected, so there is nothing to do at once."""
+    waits: list[float] = []
+    with new_manager(num_workers=1, queue_size=3) as manager:
+        manager.start_workers()
+        wait_for(lambda: manager.get_status()["queue_info"]["experience"] == [3])
+        kill(manager, 0)
+        wait_for(lambda: manager.get_status()["workers"][0]["state"] == "restarting")
+        manager._records[0].restart_at = 0.0  # long ago
+        monkeypatch.setattr(manager.communicator, "poll", lambda seconds: waits.append(seconds) or [])
+        manager._supervisor.pump(0.5)
+        assert waits == [0.5]
+        monkeypatch.undo()
+        manager.collect_experiences()
+        check_continues(manager, 0)
+
+
 def test_damaged_weights_are_refused_whole_and_the_old_ones_stay() -> None:
     with new_manager() as manager:
         manager.start_workers()

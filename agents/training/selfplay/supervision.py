@@ -70,11 +70,7 @@ class Supervisor:
 
     def pump(self, seconds: float) -> None:
         """Exchange messages for at most so long, and start workers again."""
-        due = [
-            record.restart_at
-            for record in self.records
-            if self.communicator[record.index] is None and not record.given_up
-        ]
+        due = [record.restart_at for record in self.records if self._is_to_restart(record)]
         if self.started and due:
             seconds = min(seconds, max(min(due) - time.monotonic(), 0.0))
         for link, name, reason in self.communicator.poll(seconds):
@@ -127,15 +123,18 @@ class Supervisor:
             logger.error("%s ended %d times in a row without a batch and is given up", link.name, record.in_a_row)
 
     def _restart(self) -> None:
-        now, most = time.monotonic(), self._config.queue_size
+        now = time.monotonic()
         for record in self.records:
-            index = record.index
-            if self.communicator[index] is not None or record.given_up or now < record.restart_at:
-                continue
-            if self.communicator.waiting(index) < most:  # otherwise its batches are collected first
+            if self._is_to_restart(record) and now >= record.restart_at:
                 record.restarts += 1
-                logger.info("worker %d is started again", index)
+                logger.info("worker %d is started again", record.index)
                 self.communicator.connect(self._connect(record))
+
+    def _is_to_restart(self, record: WorkerRecord) -> bool:
+        """Whether its process has ended, and has room for a batch: a full queue is collected first."""
+        if self.communicator[record.index] is not None or record.given_up:
+            return False
+        return self.communicator.waiting(record.index) < self._config.queue_size
 
     def raise_failures(self) -> None:
         """Raise the error of a worker whose game or agents failed, once, or always if no other worker plays; and of one
