@@ -92,7 +92,7 @@ class ParallelManager(Closing):
         weights_of(self.game, self._rewards)  # raises if a name is unknown
         self._settings = dict(settings or {}) if plan != SELF_PLAY else self._self_play_settings(settings)
         self._named_plan = NamedPlan(plan, self._settings)  # raises if there is none, or if they are no plain values
-        self._agents = {agent.id: agent for agent in agents}
+        self._agents = self._others(agents)
         self._totals, self._meter = Totals(), Meter()
         self._supervisor = Supervisor(self.communicator, config, self._totals, self._connect)
         self._records = self._supervisor.records
@@ -259,8 +259,8 @@ class ParallelManager(Closing):
     def set_agents(self, agents: Iterable[AgentSpec], wait: bool = True) -> None:
         """Add agents for the plan, or replace them, also in running games. They stay as they are: frozen."""
         with self._lock:
-            for agent in agents:
-                self._agents[agent.id] = agent
+            for id, agent in self._others(agents).items():
+                self._agents[id] = agent
                 fields, body = pack_agent(agent)
                 sent = self.communicator.send("agent", range(len(self._records)), fields, body)
                 if wait:
@@ -270,12 +270,14 @@ class ParallelManager(Closing):
         """Remove agents that the plan no longer uses. Workers unload them after their next batch; those whose games are
         still running finish them, and are unloaded later: after `games_per_worker` games, or the next call."""
         with self._lock:
-            for id in ids:
+            unwanted = sorted(set(ids))
+            for id in unwanted:
+                self._check_other(id)
                 if id not in self._agents:
                     raise UnknownName("agent", id, self._agents)
-            for id in ids:
+            for id in unwanted:
                 del self._agents[id]
-            sent = self.communicator.send("forget", range(len(self._records)), [sorted(ids)])
+            sent = self.communicator.send("forget", range(len(self._records)), [unwanted])
             if wait:
                 self._supervisor.wait_for(sent)
 
@@ -287,6 +289,18 @@ class ParallelManager(Closing):
             sent = self.communicator.send("settings", range(len(self._records)), [self._settings])
             if wait:
                 self._supervisor.wait_for(sent)
+
+    def _others(self, agents: Iterable[AgentSpec]) -> dict[str, AgentSpec]:
+        """Agents of the plan by id; raises BadValue if one of them has the learner's."""
+        given = list(agents)
+        for agent in given:
+            self._check_other(agent.id)
+        return {agent.id: agent for agent in given}
+
+    def _check_other(self, id: str) -> None:
+        if id == self._learner_id:
+            needed = "the id of another agent: the learner has this one. `load` or `model`, then "
+            raise BadValue("agent", id, f"{needed}`sync_model_to_workers` change its weights")
 
     def _checked(self, workers: Collection[int] | None) -> list[int]:
         known = range(len(self._records))

@@ -100,6 +100,27 @@ def test_agents_of_the_plan_can_be_forgotten() -> None:
             manager.forget_agents(["old"])
 
 
+@pytest.mark.parametrize("id", ["learner", "me"])
+def test_an_agent_of_the_plan_cannot_take_the_place_of_the_learner(id: str) -> None:
+    """Batches would name versions of weights that did not play them."""
+    agents, more = [AgentSpec("other", "dice"), AgentSpec(id, "dice")], {**PLAN, "learner": id}
+    refused = f"agent = '{id}': must be the id of another agent: the learner has this one"
+    with pytest.raises(BadValue, match=refused):
+        new_manager(more={**more, "agents": agents})
+    manager = new_manager(more=more)
+    with pytest.raises(BadValue, match=refused):
+        manager.set_agents(agents)
+    assert not manager._agents, "nothing has changed"
+    with pytest.raises(BadValue, match=refused):
+        manager.forget_agents([id])
+
+
+def test_an_agent_may_be_named_twice_when_it_is_forgotten() -> None:
+    manager = new_manager(more={**PLAN, "agents": [AgentSpec("old", "dice"), AgentSpec("new", "dice")]})
+    manager.forget_agents(["old", "old"])
+    assert list(manager._agents) == ["new"]
+
+
 def test_a_plan_that_fails_is_an_error_that_names_the_worker() -> None:
     with new_manager(num_workers=1, more={"plan": "tests.plugins.self_play:one_player", "plugins": PLUGINS}) as manager:
         manager.start_workers()
