@@ -169,6 +169,17 @@ def test_damaged_weights_are_refused_whole_and_the_old_ones_stay() -> None:
             assert (batch.trajectories.actions == rollout.collect(8).actions).all()
 
 
+def test_a_refusal_is_not_raised_after_the_workers_were_started_again() -> None:
+    with new_manager(num_workers=1) as manager:
+        manager.start_workers()
+        collect(manager, 1)
+        manager.communicator.send("weights", [0], [2, 1, 1, False], b"?")
+        wait_for(lambda: bool(manager.get_status() and manager._supervisor._refused))
+        manager.stop_workers()
+        manager.start_workers()
+        assert collect(manager, 1)
+
+
 def test_weights_of_another_network_are_refused_by_the_worker() -> None:
     other = ParallelManager(PONG, {"architecture": Architecture("mlp", (9,))}, SMALL).learner().payload
     with new_manager(num_workers=1) as manager:

@@ -238,23 +238,26 @@ class ParallelManager(Closing):
     def reset_workers(self, workers: Collection[int] | None = None) -> None:
         """Begin new games on all boards. Running games are abandoned and counted; batches that wait are kept."""
         with self._lock:
+            chosen = self._checked(workers)
             self._reset_step = self.step
-            sent = self._control("reset", workers)
+            sent = self._control("reset", chosen)
             self._totals.abandoned_games += self.config.lanes * len(sent)
 
     def pause_workers(self, workers: Collection[int] | None = None) -> None:
         """Pause workers after their current batch, and wait until they are. A paused worker uses no processor time."""
         with self._lock:
-            for index in self._checked(workers):
+            chosen = self._checked(workers)
+            for index in chosen:
                 self._records[index].paused = True
-            self._control("pause", workers)
+            self._control("pause", chosen)
 
     def resume_workers(self, workers: Collection[int] | None = None) -> None:
         """Resume workers that are paused, or whose game or agents failed."""
         with self._lock:
-            for index in self._checked(workers):
+            chosen = self._checked(workers)
+            for index in chosen:
                 self._records[index].paused = False
-            self._control("resume", workers)
+            self._control("resume", chosen)
 
     def set_agents(self, agents: Iterable[AgentSpec], wait: bool = True) -> None:
         """Add agents for the plan, or replace them, also in running games. They stay as they are: frozen."""
@@ -303,16 +306,20 @@ class ParallelManager(Closing):
             raise BadValue("agent", id, f"{needed}`sync_model_to_workers` change its weights")
 
     def _checked(self, workers: Collection[int] | None) -> list[int]:
-        known = range(len(self._records))
-        for index in workers or ():
-            if type(index) is not int or index not in known:
-                raise BadValue("worker", index, f"from 0 to {len(known) - 1}")
-        return list(known) if workers is None else sorted(set(workers))
-
-    def _control(self, name: str, workers: Collection[int] | None) -> list[tuple[WorkerLink, int]]:
-        chosen = self._checked(workers)
+        """The numbers of these workers, None for all; raises an error if they do not run, or one is unknown."""
         if not self._supervisor.started:
             raise RingsideError("there are no workers: call `start_workers` first")
+        known = range(len(self._records))
+        if workers is None:
+            return list(known)
+        if not isinstance(workers, Collection) or isinstance(workers, str | bytes):
+            raise BadValue("workers", workers, "a list of numbers of workers, such as [0], or None for all")
+        for index in workers:
+            if type(index) is not int or index not in known:
+                raise BadValue("worker", index, f"from 0 to {len(known) - 1}")
+        return sorted(set(workers))
+
+    def _control(self, name: str, chosen: Sequence[int]) -> list[tuple[WorkerLink, int]]:
         sent = self.communicator.send(name, chosen)
         logger.info("%s: workers %s", name, ", ".join(str(link.index) for link, _ in sent))
         self._supervisor.wait_for(sent)

@@ -47,6 +47,7 @@ class Supervisor:
     def start(self) -> None:
         self.started = True
         self._failures.clear()
+        self._refused.clear()
         for record in self.records:
             record.paused = record.given_up = False
             record.in_a_row = 0

@@ -293,6 +293,10 @@ def test_calls_in_the_wrong_order_and_unknown_workers_are_refused() -> None:
             manager.start_workers()
         with pytest.raises(BadValue, match="worker = 2: must be from 0 to 1"):
             manager.pause_workers([0, 2])
+        for call in (manager.pause_workers, manager.resume_workers, manager.reset_workers):
+            for workers in (0, "0", iter([0])):
+                with pytest.raises(BadValue, match=r"workers = .*: must be a list of numbers of workers"):
+                    call(workers)
         manager.pause_workers()
         manager.collect_experiences(timeout=0.0)
         assert manager.collect_experiences(timeout=0.0) == [], "it does not wait"
