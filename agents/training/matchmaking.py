@@ -12,7 +12,7 @@ from engine.errors import BadValue, UnknownName
 from engine.game import Game
 from engine.options import Value
 from engine.play.match import AgentSpec, GameSpec, Limits, MatchResult, MatchSpec
-from engine.registry import KINDS, agents_for, new_game
+from engine.registry import KINDS, agents_for, kind_of, new_game
 from engine.seeding import derive, pick, purpose
 
 RAMP = 5  # fewest levels of a curriculum that changes options of the game
@@ -103,6 +103,21 @@ def ready_bots(game: Game, names: str, learning_kinds: Collection[str] = ()) -> 
     if not chosen:
         raise BadValue("bots", names, f"at least one opponent, but {game.spec.name} has no ready-made agents")
     return [offered[name] for name in dict.fromkeys(chosen)]
+
+
+def check_plays_alone(setting: str, agent: AgentSpec) -> None:
+    """Raises BadValue if a person plays this agent of a setting."""
+    if kind_of(agent).live:
+        raise BadValue(setting, agent.id, "an agent that plays by itself, and no person")
+
+
+def check_rolls_out(setting: str, agent: AgentSpec) -> None:
+    """Raises BadValue if this agent of a setting cannot play in rollouts, as `engine.play.rollout` does later. Creates
+    no pilot, because that may import a heavy library."""
+    most = getattr(kind_of(agent).pilot, "capacity", None)
+    if isinstance(most, int):
+        needed = f"an agent that can play all training matches at once; kind {agent.kind!r} plays at most {most} seats"
+        raise BadValue(setting, agent.id, needed)
 
 
 def split_names(names: str) -> list[str]:

@@ -143,6 +143,7 @@ class Trainer(Protocol):
     fixed: ClassVar[tuple[str, ...]] = ()  # settings that cannot change when a session is resumed
     agent_settings: ClassVar[tuple[str, ...]] = ()  # settings with names of agents of the league, see Context.agents
     ready_settings: ClassVar[tuple[str, ...]] = ()  # those of them that may name ready-made agents of the game too
+    rollout_settings: ClassVar[tuple[str, ...]] = ()  # those whose agents play in `Context.rollouts`: engines cannot
     presets: ClassVar[Mapping[str, Mapping[str, Value]]] = {}  # sets of settings, by name
     preset_games: ClassVar[
         Mapping[str, tuple[str, ...]]

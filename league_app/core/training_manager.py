@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 
-from agents.training.matchmaking import split_names
+from agents.training.matchmaking import check_plays_alone, check_rolls_out, split_names
 from agents.training.records import RecordQuery
 from agents.training.session import TrainingSession
 from engine.errors import BadLeague, BadValue, NotNow, UnknownName
@@ -169,10 +169,14 @@ class TrainingManager:
         """The agents that settings of the trainer name, and those of its records, with their names as ids."""
         kind = TRAINERS.get(trainer)
         ready = getattr(kind, "ready_settings", ())  # a plug-in need not inherit from `Trainer`
+        rolled_out = getattr(kind, "rollout_settings", ())
         found = {}
         for key in kind.agent_settings:
             for name in _names(settings, key):
                 spec = self._named_agent(key, name, game, key in ready)
+                check_plays_alone(key, spec)
+                if key in rolled_out:
+                    check_rolls_out(key, spec)
                 found[spec.id] = spec
         for spec in records.players if records is not None else ():
             found.setdefault(spec.id, spec)

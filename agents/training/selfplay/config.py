@@ -62,6 +62,7 @@ class PpoConfig(Trainer):
         "validate_bots",
     )  # fmt: skip
     agent_settings: ClassVar[tuple[str, ...]] = ("opponents",)
+    rollout_settings: ClassVar[tuple[str, ...]] = ("opponents",)
     presets: ClassVar[Mapping[str, Mapping[str, Value]]] = {
         "Pong": {
             "updates": 800, "minutes": 9.0, "streams": 128, "discount": 0.995, "trace": 0.98, "learning_rate": 2e-3,

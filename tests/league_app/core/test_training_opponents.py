@@ -8,11 +8,15 @@ from typing import Any
 
 import pytest
 
+from agents.human import person
 from agents.training.independent.state import read
 from agents.training.selfplay.config import PpoConfig
 from agents.training.selfplay.state import PpoRun
+from agents.usi.engine_spec import EngineSpec
+from agents.usi.engine_spec import agent as engine
 from engine.errors import BadValue, UnknownName
 from engine.league.records import RunState
+from engine.play.match import GameSpec
 from engine.registry import game_of, new_game
 from league_app.core.state import LeagueState
 from tests.faults.league import within, worker_pids
@@ -90,6 +94,24 @@ def test_opponents_that_are_not_there_are_refused_before_anything_is_saved(
     ):
         with pytest.raises(kind, match=words):
             state.training.start(trainer, {**settings, "opponents": names}, game=game)  # type: ignore[arg-type]
+    assert not state.training.sessions.all()
+
+
+def test_opponents_that_cannot_play_training_matches_are_refused_before_anything_is_saved(state: LeagueState) -> None:
+    """A person plays only matches that are watched, and an external engine only a few at a time."""
+    state.league.add_agent("Me", "pong", person("Me"))
+    state.league.add_agent("Her", "treasure-hunt", person("Her"))
+    state.league.add_agent("Fish", "shogi", engine("Fish", EngineSpec("/bin/true", nodes=1)))
+    shogi = new_game("shogi").spec
+    cases: list[tuple[str, dict[str, Any], GameSpec, str]] = [
+        ("ppo", {**PPO, "opponents": "Tracker,Me"}, EASY, "opponents = 'Me': must be an agent that plays by itself"),
+        ("ppo", {"opponents": "Fish"}, shogi, "opponents = 'Fish': must be an agent that can play all"),
+        ("independent", {**INDEPENDENT, "opponents": "Her"}, HUNT, "opponents = 'Her': must be an agent that plays by"),
+        ("hybrid", {"teacher": "Me"}, EASY, "teacher = 'Me': must be an agent that plays by itself"),
+    ]
+    for trainer, settings, game, words in cases:
+        with pytest.raises(BadValue, match=words):
+            state.training.start(trainer, settings, game=game)
     assert not state.training.sessions.all()
 
 
