@@ -33,7 +33,9 @@ from engine.registry import new_game
 from tests.benchmarks.measure import Figure, in_turns, ratio
 
 PONG = {"game": "pong"}
-COLLECTION = {"boards": 64, "experience_batch_size": 8192, "max_game_length": 0, "timeout": 600.0}
+COLLECTION = {
+    "boards": 64, "experience_batch_size": 8192, "max_game_length": 0, "games_per_worker": 0, "timeout": 600.0
+}  # fmt: skip
 NETWORKS = {"64-64 for Pong": (PONG, {"hidden_dim": 64}), "512-512 for Shogi": ({"game": "shogi"}, {"hidden_dim": 512})}
 SAMPLES = 8192  # in each update; both seats of a board learn, so a step of 32 boards has 64 of them
 BOARDS = 32

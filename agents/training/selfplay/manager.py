@@ -271,7 +271,7 @@ class ParallelManager(Closing):
 
     def forget_agents(self, ids: Collection[str], wait: bool = True) -> None:
         """Remove agents that the plan no longer uses. Workers unload them after their next batch; those whose games are
-        still running finish them, and are unloaded later: after `games_per_worker` games, or the next call."""
+        still running finish them, and are unloaded later: at the next set-up of players, or the next call."""
         with self._lock:
             unwanted = sorted(set(ids))
             for id in unwanted:

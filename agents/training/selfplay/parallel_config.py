@@ -143,7 +143,7 @@ class ParallelConfig:
 
     num_workers: int = option(4, low=1, high=256, help="number of worker processes")
     games_per_worker: int = option(
-        10, low=0, help="games after which a worker unloads agents that play no more; running games continue. 0: never"
+        10, low=0, help="games after which a worker sets up its players again; running games continue. 0: never"
     )
     max_game_length: int = option(
         200, low=0, high=2**32 - 1, help="steps after which a game is truncated, if its rules allow more. 0: no limit"

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from agents.training.selfplay.link import Failure, WorkerLink
+from agents.training.selfplay.link import WorkerLink
 
 FIRST_DELAY, LONGEST_DELAY = 0.05, 10.0  # seconds before a worker is started again; doubled after each failure in a row
 WINDOW = 30.0  # seconds over which rates are measured
@@ -26,16 +26,22 @@ class WorkerRecord:
     restart_at: float = 0.0
     given_up: bool = False
     failure: str = ""  # why its last process ended, or its game or agents failed
-    reported: Failure | None = None  # the last failure of its game or agents that was raised
+    resets: int = 0  # of its former processes
     batches: int = 0  # that were received, of all its processes
     games: int = 0
 
     def on_end(self, link: WorkerLink, most: int, now: float) -> None:
         """Its process has ended: decide when it is started again."""
-        self.failure, self.first = link.ended, link.next_games
+        self.on_stop(link)
+        self.failure = link.ended
         self.in_a_row = 1 if link.received else self.in_a_row + 1
         self.given_up = self.in_a_row > most
         self.restart_at = now + min(FIRST_DELAY * 2 ** min(self.in_a_row - 1, 20), LONGEST_DELAY)
+
+    def on_stop(self, link: WorkerLink) -> None:
+        """The next process continues with the next games."""
+        self.first = link.next_games
+        self.resets += link.slots.resets
 
     def add(self, games: int) -> None:
         """A batch was received."""
@@ -64,6 +70,7 @@ class WorkerRecord:
             "restarts": self.restarts,
             "batches": self.batches,
             "games": self.games,
+            "resets": self.resets + (link.slots.resets if link is not None else 0),
             "doing": link.slots.describe() if link is not None else "",
             "last_failure": self.failure,
         }

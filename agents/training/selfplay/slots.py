@@ -22,7 +22,7 @@ from engine.processes.channel import Message, ProtocolError
 
 HEAD = 64  # bytes before the slots: the words below
 WORDS = HEAD // 8
-ACTIVITY, BATCH, SINCE, COMPILING = range(4)
+ACTIVITY, BATCH, SINCE, COMPILING, RESETS = range(5)
 RESULTS_ROOM = 1 << 16  # bytes of a slot for results of matches; what has no room in a slot is in the message
 LARGEST = 16 << 30  # bytes of the slots of one worker
 
@@ -95,6 +95,14 @@ class Slots:
     def count_compiling(self, change: int) -> None:
         """Called by `CompilerListener`: compiling takes long, and does not mean that the worker hangs."""
         self._words[COMPILING] += change
+
+    def count_reset(self) -> None:
+        self._words[RESETS] += 1
+
+    @property
+    def resets(self) -> int:
+        """How often it has set up its players again."""
+        return int(self._words[RESETS])
 
     @property
     def activity(self) -> Activity:

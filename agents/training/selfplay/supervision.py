@@ -61,7 +61,7 @@ class Supervisor:
         self.unfinished.clear()
         for link, reason in self.communicator.stop():
             self._take_failures(link)
-            self.records[link.index].first = link.next_games
+            self.records[link.index].on_stop(link)
             if not reason:
                 self._totals.lost_batches += link.unreadable
             else:

@@ -14,6 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
+import numpy as np
 from numba.core import event
 
 from agents.nets.architecture import Architecture
@@ -23,10 +24,12 @@ from agents.training.selfplay.shared_weights import SharedWeights
 from agents.training.selfplay.slots import Activity, Slots
 from agents.training.selfplay.synchronizer import ModelSynchronizer, WeightsRefused
 from engine.errors import BadValue, RingsideError
+from engine.game import Ints
 from engine.play.heartbeat import Heartbeat
 from engine.play.match import AgentSpec, GameSpec, Limits, MatchSpec
 from engine.play.rollout import Rollout
 from engine.play.rollout_calls import RolloutCalls
+from engine.play.rollout_columns import Trajectories
 from engine.play.rollout_messages import unpack_agent
 from engine.play.rollout_plans import NamedPlan
 from engine.play.workers.main import CompilerListener
@@ -35,6 +38,7 @@ from engine.processes.channel import Channel, ProtocolError
 from engine.registry import FAMILIES, GAMES, KINDS, game_of
 from engine.seeding import derive
 
+REPEATED = 0.1  # largest share of steps that are repeated, because running games continue with other players
 RUN = "agents.training.selfplay.worker:serve"
 SELF_PLAY = "agents.training.selfplay.worker:self_play"
 
@@ -52,7 +56,7 @@ class WorkerSpec:
     settings: Mapping[str, Any]  # of the plan
     learner: AgentSpec  # without its weights
     longest: int  # steps of a game; 0: no limit
-    games: int  # after which agents that play no more are unloaded; 0: never
+    games: int  # after which it sets up its players again; 0: never
     rewards: Mapping[str, float]  # weights of statistics and measures
     reward_structure: RewardStructure
 
@@ -122,7 +126,9 @@ class SelfPlayWorker:
         self._rollout: Rollout | None = None  # made when there are weights
         self._architecture: Architecture | None = None  # of these
         self._free = deque(range(spec.slots))
-        self._version = self._batch = self._since_check = 0  # the last: games since agents were unloaded
+        self._version = self._batch = 0
+        self._games_played = self._steps_played = 0  # since its players were set up
+        self._running_steps: Ints = np.zeros(len(spec.streams), np.int64)  # by board, of its running game
         self._paused, self._failed, self._stopped = True, False, False
         self._forgot = False  # whether agents were forgotten since the last batch
 
@@ -186,32 +192,49 @@ class SelfPlayWorker:
         self._spec.reward_structure.apply(segment)
         slot = self._free.popleft()
         fields, body = self._slots.write(slot, segment)
-        self._since_check += len(segment.results)
         upcoming = [self._games.next[stream] for stream in self._spec.streams]
         self._channel.put(["batch", self._batch, self._version, upcoming, *fields], body)
-        if self._forgot or (self._spec.games and self._since_check >= self._spec.games):
-            self._unload()
+        self._count(segment)
+        if self._is_due() or (self._forgot and self._rollout.idle_agents() - self._plan.agents.keys()):
+            self._set_up_again()
+        self._forgot = False
 
-    def _unload(self) -> None:
-        """Unload the agents that the plan no longer has and that play in no running game. That takes a new rollout,
-        which repeats the running games from their start; so it is made only if there are such agents."""
-        assert self._rollout is not None
-        self._since_check, self._forgot = 0, False
-        if self._rollout.idle_agents() - self._plan.agents.keys():
-            self._set_up(continued=True)
+    def _count(self, segment: Trajectories) -> None:
+        self._games_played += len(segment.results)
+        self._steps_played += segment.ends.size
+        over = segment.ends != 0
+        after_last = np.where(over.any(axis=1), over[:, ::-1].argmax(axis=1), self._running_steps + over.shape[1])
+        self._running_steps = after_last
 
-    def _set_up(self, continued: bool) -> None:
-        """Make a new rollout, which has loaded only the agents that still play; running games are continued or, if not
-        `continued`, abandoned."""
-        self._since_check, self._forgot = 0, False
-        former, saved = self._rollout, None
-        if former is not None and continued:
-            saved = former.save(checked=False)
-        if former is not None:
+    def _is_due(self) -> bool:
+        """Whether its players are to be set up again, after so many games. The running games are repeated from their
+        start for that, which is not done before they are few steps beside those that it has played since."""
+        enough = 0 < self._spec.games <= self._games_played
+        return enough and int(self._running_steps.sum()) <= REPEATED * self._steps_played
+
+    def _set_up_again(self) -> None:
+        """Load all players anew, only those that still play, and continue the running games with them. If a player
+        cannot repeat what it has played, the former ones continue."""
+        former = self._rollout
+        assert former is not None
+        self._games_played = self._steps_played = 0
+        with suppress(RingsideError):
+            self._rollout = self._new_rollout(former.save(checked=False))
+            self._slots.count_reset()
             former.close()
-        if not continued:
-            self._games.skip()
-        self._rollout = Rollout(
+
+    def _begin_anew(self) -> None:
+        """Begin new games; running ones are abandoned."""
+        if self._rollout is not None:
+            self._rollout.close()
+            self._slots.count_reset()
+        self._games.skip()
+        self._games_played = self._steps_played = 0
+        self._running_steps[:] = 0
+        self._rollout = self._new_rollout(None)
+
+    def _new_rollout(self, saved: bytes | None) -> Rollout:
+        return Rollout(
             self._game,
             self._spec.streams,
             self._games,
@@ -233,7 +256,7 @@ class SelfPlayWorker:
                 case "resume", []:
                     self._paused = self._failed = False
                 case "reset", []:
-                    self._set_up(continued=False)
+                    self._begin_anew()
                     self._failed = False
                 case "weights", _:
                     self._set_weights(rest, body)
@@ -271,7 +294,7 @@ class SelfPlayWorker:
         self._version, self._architecture = version, network.architecture
         if self._rollout is None:
             self._warm_up()
-            self._set_up(continued=False)
+            self._begin_anew()
 
     def _warm_up(self) -> None:
         """Play two short games that do not count: what has to be compiled or imported is there before the first batch,

@@ -13,7 +13,8 @@ DELAYS = [0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 10.0, 10.0]  # seconds, after
 
 def ended(received: int = 0) -> Any:
     """The connection to a worker that has ended, after so many batches."""
-    return SimpleNamespace(ended="was killed", next_games=(3,), received=received)
+    slots = SimpleNamespace(resets=0)
+    return SimpleNamespace(ended="was killed", next_games=(3,), received=received, slots=slots)
 
 
 def test_a_worker_without_a_batch_waits_twice_as_long_each_time() -> None:

@@ -222,7 +222,8 @@ def test_a_reset_begins_new_games() -> None:
         assert link is not None
         begun = link.next_games
         manager.reset_workers([0])
-        assert manager.get_status()["abandoned_games"] == 4
+        status = manager.get_status()
+        assert (status["abandoned_games"], status["workers"][0]["resets"]) == (4, 1)
         manager.resume_workers()
         [batch, *_] = collect(manager, 1)
     assert set(begun) == {begun[0]}, "all boards are in the same game"
@@ -231,9 +232,23 @@ def test_a_reset_begins_new_games() -> None:
 
 
 def test_workers_set_their_players_up_again_after_some_games_without_losing_any() -> None:
-    with new_manager(num_workers=1, games_per_worker=1) as manager:
+    """The status counts it, also over several processes of a worker."""
+
+    def resets() -> int:
+        found: int = manager.get_status()["workers"][0]["resets"]
+        return found
+
+    with new_manager(num_workers=1, games_per_worker=20) as manager:
         manager.start_workers()
-        batches = collect_until(manager, lambda found: sum(len(batch.trajectories.results) for batch in found) > 8)
+        assert resets() == 0
+        batches = collect_until(manager, lambda found: resets() >= 2)
+        batches += collect(manager, manager.config.queue_size + 1)
+        manager.stop_workers()
+        batches += manager.collect_experiences()
+        assert sum(len(batch.trajectories.results) for batch in batches) >= 40
+        before = resets()
+        manager.start_workers()
+        collect_until(manager, lambda found: resets() > before)
     with rollout_here(manager, range(4)) as rollout:
         for batch in batches:
             check_equal(batch.trajectories, rollout.collect(8))

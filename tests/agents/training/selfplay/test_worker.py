@@ -1,4 +1,4 @@
-"""A worker of self-play in this process: when it unloads agents, and what it plays then."""
+"""A worker of self-play in this process: when it sets up its players again, and what it plays then."""
 
 from __future__ import annotations
 
@@ -8,14 +8,19 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from agents.training.selfplay.shared_weights import SharedWeights
 from agents.training.selfplay.slots import Slots
 from agents.training.selfplay.worker import SELF_PLAY, SelfPlayWorker, WorkerSpec
+from engine.game import AgentKind, Game
 from engine.play.match import AgentSpec, MatchSpec
 from engine.play.rollout import Trajectories
 from engine.play.rollout_messages import unpack_trajectories
 from engine.processes.channel import Channel
+from engine.registry import KINDS
 from tests.agents.training.selfplay.helpers import check_equal, new_manager
+from tests.plugins.pilots import RowPilot
 from tests.plugins.self_play import match
 
 BATCHES = 200  # that have room in its slots
@@ -70,14 +75,55 @@ def play(worker: SelfPlayWorker) -> Trajectories:
     return found
 
 
-def test_games_continue_in_the_same_rollout_while_no_agent_is_to_be_unloaded() -> None:
-    """A new rollout would repeat the running games from their start."""
-    with worker_of(SELF_PLAY, games=1) as alone, worker_of(MATCH, {"opponent": "old"}, games=1) as opposed:
-        for worker in (alone, opposed):
-            rollout, games = worker._rollout, 0
-            while games < 12:
-                games += len(play(worker).results)
+@pytest.mark.parametrize(("plan", "settings"), [(SELF_PLAY, None), (MATCH, {"opponent": "old"})])
+def test_players_are_set_up_again_after_so_many_games_and_running_games_continue(
+    plan: str, settings: dict[str, Any] | None
+) -> None:
+    """What is played stays the same. The running games are repeated, which costs a tenth of the steps at most."""
+    with worker_of(plan, settings, games=20) as worker, worker_of(plan, settings) as never:
+        games = steps = resets = 0
+        while resets < 2:
+            rollout = worker._rollout
+            batch = play(worker)
+            check_equal(batch, play(never))
+            games, steps = games + len(batch.results), steps + batch.ends.size
+            assert (worker._rollout is not rollout) == (worker._slots.resets > resets)
+            if worker._slots.resets > resets:
+                resets += 1
+                assert games >= 20
+                assert 10 * sum(running_steps(worker)) <= steps
+                games = steps = 0
+        assert never._slots.resets == 0
+
+
+def running_steps(worker: SelfPlayWorker) -> list[int]:
+    """By board: the moves of its running game, in which both seats of Pong act at every step."""
+    assert worker._rollout is not None
+    running, counts = worker._rollout._running, worker._rollout._log.counts
+    return [int(count) // 2 for count in counts[running != 0]]
+
+
+def test_players_that_cannot_repeat_their_games_are_kept() -> None:
+    """Each pilot of this kind always plays one action, and the next pilot another."""
+    made: list[RowPilot] = []
+
+    def fickle(game: Game, slots: int) -> RowPilot:
+        action = len(made) % game.info.actions
+        made.append(RowPilot(lambda state, views, row: action))
+        return made[-1]
+
+    KINDS.add("fickle", AgentKind("fickle", 1, fickle, lambda game: True, lambda game: [], repeatable=False))
+    try:
+        with worker_of(MATCH, {"opponent": "old"}, games=1) as worker:
+            worker._control(3, "agent", ["old", "fickle", 1], b"")
+            rollout = worker._rollout
+            while len(made) < 3:
+                play(worker)
+            play(worker)
             assert worker._rollout is rollout
+            assert worker._slots.resets == 0
+    finally:
+        KINDS.remove("fickle")
 
 
 def test_opponents_that_a_plan_makes_are_unloaded_after_their_games() -> None:
