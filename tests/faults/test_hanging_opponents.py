@@ -83,5 +83,5 @@ def test_stop_ends_an_asynchronous_worker_whose_opponent_hangs(tmp_path: Path) -
     ended = trained(StoppedContext, tmp_path / "mark", mode="asynchronous")[-1]
     assert isinstance(ended, Ended)
     assert ended.how is How.STOPPED
-    assert re.search(r": worker 0 did not stop in time, so it was killed; it was playing batch \d+ for ", ended.reason)
+    assert re.search(r": rollout 1 did not stop in time, so it was killed; it was playing batch \d+ for ", ended.reason)
     assert ended.reason.endswith("; it was asking 'league Hal'"), ended.reason

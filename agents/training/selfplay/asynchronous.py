@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from agents.training.events import Level, Log, WorkerState
 from agents.training.selfplay.collector import PLAN, PULSE, SPARE, Collected, CollectionStopped, plan_settings
@@ -60,6 +59,7 @@ class AsynchronousCollector(Closing):
             rewards=settings.reward_weights(game_of(context.game)),
             plugins=context.plugins,
             size_settings={"steps": settings.steps, "streams": settings.streams},
+            worker_names=[f"rollout {k}" for k in range(1, count + 1)],
         )
         self._manager.load(run.learner.network(1.0).tensors)
         self._manager.start_workers()
@@ -95,7 +95,7 @@ class AsynchronousCollector(Closing):
             ended = worker["state"] in ENDED or worker["restarts"] > was["restarts"]
             if ended and was["state"] not in ENDED:
                 again = "is not" if worker["state"] == GIVEN_UP else "is"
-                self._warn(f"{_name(worker)} {worker['last_failure']}. It {again} started again")
+                self._warn(f"{worker['name']} {worker['last_failure']}. It {again} started again")
         batches, games = (now["lost"][what] - before["lost"][what] for what in ("batches", "games"))
         if batches or games:
             self._warn(f"lost with their workers: {_number(batches, 'batch')}, {_number(games, 'match')}")
@@ -140,7 +140,7 @@ class AsynchronousCollector(Closing):
         found = []
         for worker in self._manager.get_status()["workers"]:
             done = _number(worker["batches"], "batch")
-            found.append(WorkerState(_name(worker), worker["state"], "", done, worker["restarts"], worker["pid"]))
+            found.append(WorkerState(worker["name"], worker["state"], "", done, worker["restarts"], worker["pid"]))
         return found
 
     def close(self) -> None:
@@ -160,11 +160,6 @@ class AsynchronousCollector(Closing):
                 return
             except RingsideError as error:  # each is raised once
                 self._warn(str(error))
-
-
-def _name(worker: Mapping[str, Any]) -> str:
-    """As in the panels."""
-    return f"rollout {worker['id'] + 1}"
 
 
 def _number(count: int, what: str) -> str:

@@ -63,8 +63,10 @@ class Failure:
 class WorkerLink(Closing):
     """A worker process and the memory that it shares with this one."""
 
-    def __init__(self, index: int, spec: WorkerSpec, info: GameInfo, setup: ChildSetup, weights_memory: Any) -> None:
-        self.index, self.spec, self._info = index, spec, info
+    def __init__(
+        self, index: int, name: str, spec: WorkerSpec, info: GameInfo, setup: ChildSetup, weights_memory: Any
+    ) -> None:
+        self.index, self.name, self.spec, self._info = index, name, spec, info
         self.slots = Slots(Slots.new_memory(info, len(spec.streams), spec.steps, spec.slots), spec.slots)
         self.batches: deque[Notice] = deque()
         self.pending: dict[int, Pending] = {}
@@ -82,10 +84,6 @@ class WorkerLink(Closing):
         memory = launcher.shared_memory(calls_size(len(spec.streams) * info.seats))
         self._calls = RolloutCalls(len(spec.streams) * info.seats, memory)
         self.child = ChildProcess(RUN, spec, self.slots.memory, memory, weights_memory, setup=setup)
-
-    @property
-    def name(self) -> str:
-        return f"worker {self.index}"
 
     @property
     def activity(self) -> str:

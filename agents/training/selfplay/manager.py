@@ -70,10 +70,11 @@ class ParallelManager(Closing):
         rewards: Mapping[str, float] | None = None,
         plugins: Sequence[str] = (),
         size_settings: Mapping[str, int] | None = None,
+        worker_names: Sequence[str] | None = None,
     ) -> None:
         """`rewards`: as for a `Rollout`. `plugins`: modules that the workers import, because they register games or
         kinds. `size_settings`: names and values of the caller's settings that the size of a batch follows from, for an
-        error."""
+        error. `worker_names`: for messages and the status, instead of `worker 0` and so on."""
         given = {} if parallel_config is None else parallel_config
         self.env = EnvConfig.read({} if env_config is None else env_config)
         self.game = self.env.game
@@ -94,7 +95,8 @@ class ParallelManager(Closing):
         self._named_plan = NamedPlan(plan, self._settings)  # raises if there is none, or if they are no plain values
         self._agents = self._others(agents)
         self._totals, self._meter = Totals(), Meter()
-        self._supervisor = Supervisor(self.communicator, config, self._totals, self._connect)
+        names = worker_names or [f"worker {index}" for index in range(config.num_workers)]
+        self._supervisor = Supervisor(self.communicator, config, self._totals, self._connect, names)
         self._records = self._supervisor.records
         self._lock = threading.RLock()  # `get_status` may be called by another thread
 
@@ -149,7 +151,7 @@ class ParallelManager(Closing):
         )  # fmt: skip
         kinds = [self._bare_learner.kind, *(agent.kind for agent in self._agents.values())]
         setup = ChildSetup(server=PRELOAD, libraries=libraries_of(kinds), plugins=self._plugins)
-        link = WorkerLink(record.index, spec, self.game.info, setup, self._shared_weights.memory)
+        link = WorkerLink(record.index, record.name, spec, self.game.info, setup, self._shared_weights.memory)
         for agent in self._agents.values():
             fields, body = pack_agent(agent)
             link.send("agent", fields, body)
@@ -204,17 +206,18 @@ class ParallelManager(Closing):
         found = []
         for batch in self.communicator.take():
             games, late = len(batch.trajectories.results), self.synchronizer.version - batch.version
-            self._records[batch.worker].add(games)
+            record = self._records[batch.worker]
+            record.add(games)
             if late > self.config.max_staleness:
                 self._totals.refuse(len(batch))
                 logger.warning(
-                    "worker %d: batch %d was played by model version %d, %d versions ago, and is refused",
-                    batch.worker, batch.number, batch.version, late,
+                    "%s: batch %d was played by model version %d, %d versions ago, and is refused",
+                    record.name, batch.number, batch.version, late,
                 )  # fmt: skip
                 continue
             self._totals.add(len(batch), games, late)
             self._meter.add(len(batch), games)
-            logger.debug("worker %d: batch %d, %d games, staleness %d", batch.worker, batch.number, games, late)
+            logger.debug("%s: batch %d, %d games, staleness %d", record.name, batch.number, games, late)
             found.append(replace(batch, staleness=late))
         return found
 
@@ -321,7 +324,7 @@ class ParallelManager(Closing):
 
     def _control(self, name: str, chosen: Sequence[int]) -> list[tuple[WorkerLink, int]]:
         sent = self.communicator.send(name, chosen)
-        logger.info("%s: workers %s", name, ", ".join(str(link.index) for link, _ in sent))
+        logger.info("%s: %s", name, ", ".join(link.name for link, _ in sent))
         self._supervisor.wait_for(sent)
         return sent
 

@@ -19,6 +19,7 @@ class WorkerRecord:
     """One worker over all its processes."""
 
     index: int
+    name: str
     first: tuple[int, ...]  # by board, the number of the next game
     paused: bool = False  # as the trainer wants it
     restarts: int = 0
@@ -64,6 +65,7 @@ class WorkerRecord:
     def view(self, link: WorkerLink | None, started: bool) -> dict[str, Any]:
         return {
             "id": self.index,
+            "name": self.name,
             "state": self.state(link, started),
             "pid": link.child.pid if link is not None else None,
             "model_version": link.version if link is not None else 0,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from agents.training.selfplay.communicator import ControlRefused, WorkerCommunicator
 from agents.training.selfplay.link import Failure, WorkerLink
@@ -35,10 +35,11 @@ class Supervisor:
         config: ParallelConfig,
         totals: Totals,
         connect: Callable[[WorkerRecord], WorkerLink],
+        names: Sequence[str],
     ) -> None:
-        """`connect` starts the process of a worker."""
+        """`connect` starts the process of a worker. `names`: of the workers, for messages and the status."""
         self.communicator, self._config, self._totals, self._connect = communicator, config, totals, connect
-        self.records = [WorkerRecord(index, (0,) * config.lanes) for index in range(config.num_workers)]
+        self.records = [WorkerRecord(index, name, (0,) * config.lanes) for index, name in enumerate(names)]
         self.started = False
         self.unfinished: list[str] = []  # by worker that did not finish its batch at the last `stop`, why
         self._refused: list[str] = []  # control messages that were refused, and not raised yet
@@ -128,7 +129,7 @@ class Supervisor:
         for record in self.records:
             if self._is_to_restart(record) and now >= record.restart_at:
                 record.restarts += 1
-                logger.info("worker %d is started again", record.index)
+                logger.info("%s is started again", record.name)
                 self.communicator.connect(self._connect(record))
 
     def _is_to_restart(self, record: WorkerRecord) -> bool:

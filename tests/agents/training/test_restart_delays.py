@@ -18,7 +18,7 @@ def ended(received: int = 0) -> Any:
 
 
 def test_a_worker_without_a_batch_waits_twice_as_long_each_time() -> None:
-    record = WorkerRecord(0, (0,))
+    record = WorkerRecord(0, "worker 0", (0,))
     delays = []
     for _ in DELAYS:
         record.on_end(ended(), most=len(DELAYS) - 1, now=100.0)
@@ -29,7 +29,7 @@ def test_a_worker_without_a_batch_waits_twice_as_long_each_time() -> None:
 
 
 def test_a_batch_makes_a_worker_start_again_soon() -> None:
-    record = WorkerRecord(0, (0,))
+    record = WorkerRecord(0, "worker 0", (0,))
     for received in (0, 0, 0, 1):
         record.on_end(ended(received), most=2, now=100.0)
         assert record.given_up == (record.in_a_row == 3)
