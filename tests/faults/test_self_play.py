@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -200,6 +201,30 @@ def test_a_worker_that_hangs_is_ended_with_what_it_was_doing() -> None:
         collect_until(manager, lambda _: manager.get_status()["restarts"] > 0)
         failure = manager.get_status()["workers"][0]["last_failure"]
         assert failure.startswith("sent no batch within 5 s, so it was ended; it was playing batch 2 for ")
+
+
+def test_a_wait_without_a_batch_names_the_workers_and_what_they_are_doing(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Worker 1 is paused, and the opponent in worker 0 hangs in its second batch."""
+    settings, agents = {"opponent": "it"}, [AgentSpec("it", "python-policy", b"hang")]
+    more = {**PLAN, "settings": settings, "agents": agents}
+    with new_manager(boards=2, experience_batch_size=4, more=more) as manager:
+        manager.start_workers()
+        manager.pause_workers([1])
+        collect(manager, 1, worker=0)
+        wait_for(lambda: manager.communicator[0].slots.batch == 2)
+        while manager.collect_experiences(timeout=0.0):
+            pass
+        monkeypatch.setattr("agents.training.selfplay.manager.LONG_WAIT", 0.01)
+        with caplog.at_level(logging.WARNING, "agents.training.selfplay"):
+            assert not manager.collect_experiences(timeout=0.0)
+            assert not caplog.records, "a loop that does not wait needs no warning"
+            assert not manager.collect_experiences(timeout=0.01)
+        [text] = [record.getMessage() for record in caplog.records]
+        words = r"no batch within 0\.01 s\. worker 0: it was playing batch 2 for .* s; it was asking 'it'\. "
+        assert re.fullmatch(words + r"worker 1: it was paused for .* s", text), text
+        kill(manager, 0)
 
 
 def test_a_worker_that_does_not_answer_is_named_with_the_message() -> None:

@@ -49,6 +49,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+LONG_WAIT = 1.0  # seconds without a batch after which a warning says what the workers are doing
+
 
 class ParallelManager(Closing):
     """Workers that play the learner's games, and the learner's current weights.
@@ -177,7 +179,8 @@ class ParallelManager(Closing):
         """
         if not self.synchronizer.version:
             raise RingsideError("there are no workers: call `start_workers` first")
-        until = time.monotonic() + (self.config.timeout if timeout is None else timeout)
+        seconds = self.config.timeout if timeout is None else timeout
+        until = time.monotonic() + seconds
         if self._supervisor.started:
             self._do_what_is_due()
         while True:
@@ -190,9 +193,21 @@ class ParallelManager(Closing):
                     return batches
                 left = until - time.monotonic()
                 if left <= 0 or not self._supervisor.started:
-                    logger.debug("no batch within the timeout")
+                    self._log_missing(seconds)
                     return []
                 self._supervisor.pump(left)
+
+    def _log_missing(self, seconds: float) -> None:
+        """No batch came within so many seconds: what every worker is doing. Short waits are those of a loop that does
+        other things meanwhile."""
+        level = logging.WARNING if seconds >= LONG_WAIT and self._supervisor.started else logging.DEBUG
+        if logger.isEnabledFor(level):
+            doing = [f"{record.name}: {self._doing(record)}" for record in self._records]
+            logger.log(level, "no batch within %g s. %s", seconds, ". ".join(doing))
+
+    def _doing(self, record: WorkerRecord) -> str:
+        link = self.communicator[record.index]
+        return record.state(None, self._supervisor.started) if link is None else link.activity
 
     def _do_what_is_due(self) -> None:
         if self.synchronizer.due(self.step):
