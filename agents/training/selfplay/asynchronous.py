@@ -65,6 +65,10 @@ class AsynchronousCollector(Closing):
         self._manager.start_workers()
         self._noticed = self._counted = self._manager.get_status()  # for the log; for metrics
         self._logs: list[Log] = []
+        if left := settings.streams - len(self.streams):
+            played = f"{count} processes play {boards} stream{'s' * (boards > 1)} each"
+            are = "is" if left == 1 else "are"
+            self._logs.append(Log(f"{played}: {left} of {settings.streams} streams {are} not played"))
         self._unused: list[ExperienceBatch] = []  # batches that were collected, but are not learned from
 
     def collect(self) -> Collected:

@@ -101,6 +101,12 @@ def test_batches_that_are_left_at_the_end_are_logged(monkeypatch: pytest.MonkeyP
     assert text.endswith(" steps")
 
 
+def test_streams_that_the_processes_cannot_share_equally_are_named_in_the_log(monkeypatch: pytest.MonkeyPatch) -> None:
+    stay_in_process(monkeypatch)
+    events = trained(PpoConfig(**{**QUICK, "updates": 1, "streams": 7}), workers=4)
+    assert "3 processes play 2 streams each: 1 of 7 streams is not played" in [event.text for event in of(Log, events)]
+
+
 def test_a_session_that_is_resumed_with_other_workers_keeps_no_snapshot_for_streams_that_are_gone(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
