@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Protocol
 
 from agents.training.events import Log, WorkerState
 from agents.training.rollouts import RolloutPool
-from agents.training.selfplay.config import ASYNCHRONOUS, PpoConfig
+from agents.training.selfplay.config import PpoConfig
 from agents.training.selfplay.opponents import LEARNER
 from agents.training.selfplay.state import PpoRun
 from agents.training.selfplay.timing import ROLLOUT
@@ -165,14 +165,6 @@ class SynchronousCollector(Closing):
     def close(self) -> None:
         self._rollouts.close()
         self._thread.shutdown()
-
-
-def new_collector(settings: PpoConfig, context: Context, run: PpoRun) -> Collector:
-    if settings.mode == ASYNCHRONOUS:
-        from agents.training.selfplay.asynchronous import AsynchronousCollector  # it imports this module
-
-        return AsynchronousCollector(settings, context, run)
-    return SynchronousCollector(settings, context, run)
 
 
 def plan_settings(settings: PpoConfig, game: GameSpec, run: PpoRun, seed: int | None = None) -> dict[str, Any]:

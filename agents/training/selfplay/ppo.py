@@ -19,8 +19,9 @@ from agents.training.events import Champion, Current, Ended, Event, How, Log, Me
 from agents.training.matchmaking import ready_bots
 from agents.training.pace import Pace
 from agents.training.schedules import Schedule
-from agents.training.selfplay.collector import CollectionStopped, Collector, new_collector
-from agents.training.selfplay.config import MARGIN, PpoConfig
+from agents.training.selfplay.asynchronous import AsynchronousCollector
+from agents.training.selfplay.collector import CollectionStopped, Collector, SynchronousCollector
+from agents.training.selfplay.config import ASYNCHRONOUS, MARGIN, PpoConfig
 from agents.training.selfplay.learner import Learner, explained_variance
 from agents.training.selfplay.loss import Batch, Diverged
 from agents.training.selfplay.opponents import BOT, LEARNER, LEARNING_KINDS, SNAPSHOT, group_of
@@ -43,7 +44,8 @@ def train(settings: PpoConfig, context: Context) -> Iterator[Event]:
     run = _start(settings, context, game)
     reason: str | None = None
     failure: RingsideError | None = None
-    with closing(new_collector(settings, context, run)) as collector:
+    kind = AsynchronousCollector if settings.mode == ASYNCHRONOUS else SynchronousCollector
+    with closing(kind(settings, context, run)) as collector:
         try:
             reason = yield from _updates(settings, context, game, run, collector)
             yield from run.checkpoint(collector.save())
