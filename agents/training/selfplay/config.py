@@ -135,18 +135,22 @@ class PpoConfig(Trainer):
 
     epochs: int = option(4, low=1, high=100, help="passes over each batch")
     minibatch: int = option(2048, low=1, high=10_000_000, help="turns in a minibatch")
-    learning_rate: float = option(1e-3, low=0.0, high=1.0, help="of Adam, at the first update")
-    last_learning_rate: float = option(1e-4, low=0.0, high=1.0, help="of Adam, after the last update of the schedule")
+    learning_rate: float = option(1e-3, low=0.0, high=1.0, help="learning rate of Adam, at the first update")
+    last_learning_rate: float = option(
+        1e-4, low=0.0, high=1.0, help="learning rate of Adam, after the last update of the schedule"
+    )
     schedule: str = option("linear", choices=SHAPES, help="how learning rate and entropy weight change")
     schedule_updates: int = option(
         0, low=0, high=10_000_000, help="updates until they reach their last value; 0: all `updates`"
     )
     clip: float = option(0.2, low=0.001, high=10.0, help="the policy's ratio is clipped to 1 plus or minus this")
     value_weight: float = option(0.5, low=0.0, high=100.0, help="weight of the value loss")
-    value_clip: float = option(0.0, low=0.0, high=1000.0, help="largest change of a value in an update; 0: any")
+    value_clip: float = option(0.0, low=0.0, high=1000.0, help="largest change of a value in an update; 0: no limit")
     entropy: float = option(0.01, low=0.0, high=10.0, help="weight of the policy's entropy, at the first update")
-    last_entropy: float = option(0.0, low=0.0, high=10.0, help="that weight after the last update of the schedule")
-    gradient_norm: float = option(0.5, low=0.0, high=1e6, help="largest norm of a gradient; 0: any")
+    last_entropy: float = option(
+        0.0, low=0.0, high=10.0, help="weight of the policy's entropy, after the last update of the schedule"
+    )
+    gradient_norm: float = option(0.5, low=0.0, high=1e6, help="clip gradients to this norm; 0: no clipping")
     target_kl: float = option(
         0.0, low=0.0, high=100.0, help="an update ends early when its policy has moved this far (KL); 0: never"
     )
@@ -168,7 +172,7 @@ class PpoConfig(Trainer):
     )
 
     temperature: float = option(
-        0.0, low=0.0, high=HIGHEST_TEMPERATURE, help="at which the trained network plays; 0: always its best action"
+        0.0, low=0.0, high=HIGHEST_TEMPERATURE, help="sampling temperature in matches; 0: always the best action"
     )
     validate_every: int = option(20, low=1, high=1_000_000, help="updates between validations")
     validate_pairs: int = option(10, low=1, high=10_000, help="side-swapped pairs against each bot in a validation")

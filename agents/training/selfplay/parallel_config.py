@@ -177,7 +177,7 @@ class ParallelConfig:
             raise BadValue(
                 "experience_batch_size", size,
                 f"a multiple of {MOST_BOARDS}, such as {near}: this size can only be divided among {few}. "
-                f"Set boards = {self.lanes} if that is meant",
+                f"Set boards = {self.lanes} if this is intended",
             )  # fmt: skip
 
     @classmethod
