@@ -35,9 +35,8 @@ class ModelSynchronizer:
     """Numbers the versions of the weights, decides when they are due, and makes messages of them.
 
     With `compression_enabled`, weights that shrink to half or less are compressed. Trained weights do not shrink: zlib
-    saves 7 % of 13 MB of random float32 numbers, and takes 363 ms of processor time, where a copy takes 2 ms. Between
-    processes of one machine compression saves memory at best, never time: even of zeros, which shrink to 0.4 %, both
-    ends take 23 ms.
+    saves 7 % of 13 MB. Between processes of one machine compression saves memory at best, never time, even of zeros,
+    which shrink to 0.4 %: `assets/guide/figures.md` has the measurements.
     """
 
     def __init__(self, compression_enabled: bool = True, interval: int = 0, worthwhile: float = WORTHWHILE) -> None:
