@@ -109,6 +109,25 @@ def test_weights_pass_through_shared_memory_unless_a_worker_still_reads_others(
         assert manager.get_status()["restarts"] == 0
 
 
+@pytest.mark.parametrize("compressed", [True, False])
+def test_weights_that_shrink_are_compressed_if_the_settings_say_so(compressed: bool) -> None:
+    """Equal numbers shrink, drawn ones do not. Either way the worker plays with the same weights."""
+    with new_manager(num_workers=1, compression_enabled=compressed) as manager:
+        manager.start_workers()
+        drawn = manager.synchronizer.message()[1]
+        manager.load({name: np.ones_like(tensor) for name, tensor in manager.model.tensors().items()})
+        manager.sync_model_to_workers()
+        fields, body = manager.synchronizer.message()
+        payload = manager.learner().payload
+        assert fields[3] is compressed
+        assert len(body) < len(payload) / 2 if compressed else body == payload
+        assert len(drawn) == len(payload), "weights that do not shrink are sent as they are"
+        [*_, batch] = collect_until(manager, lambda found: bool(found) and found[-1].version == 2)
+    acted = batch.trajectories
+    np.testing.assert_allclose(acted.log_probs[acted.acted], -np.log(3), rtol=1e-6)
+    assert acted.values[acted.acted].all()
+
+
 def test_weights_that_do_not_fit_are_refused_before_they_are_sent() -> None:
     manager = new_manager()
     tensors = manager.model.tensors()
