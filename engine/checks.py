@@ -165,7 +165,9 @@ def _run_marched(specs: Sequence[MatchSpec], lanes: int) -> list[MatchResult]:
 
 
 def _check_rows(game: Game, matches: int) -> None:
-    """Row functions and batch kernels must give the same matches. The probe agent's actions depend on all inputs."""
+    """Row functions and batch kernels must give the same matches. The probe agent's actions depend on every bit of its
+    observations, and on the legal actions. `position_row`, which has no counterpart among the batch kernels, is not
+    compared here: `check_kind` does it with a kind that searches, whose `act` and `act_row` must answer alike."""
     with probe_agent() as player:
         specs = [
             MatchSpec(f"m{n}", game.spec, (player,) * game.info.seats, n, None, Limits(ROW_CHECK_STEPS))

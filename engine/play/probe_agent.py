@@ -11,7 +11,7 @@ from engine.game import AgentKind, Bools, Game, Indices, Ints, Seeds, Views
 from engine.kernels import bare, row
 from engine.play.match import AgentSpec, MatchResult
 from engine.registry import KINDS
-from engine.seeding import draw, purpose
+from engine.seeding import GOLDEN, draw, mix, purpose
 
 NAME = "checks-witness"
 CHOICE = purpose("checks.witness")
@@ -19,13 +19,14 @@ CHOICE = purpose("checks.witness")
 
 @row
 def act_row(arrays, slot, agent, ply, obs, legal, position):  # type: ignore[no-untyped-def]
-    """A legal action that depends on every number of the observation, and on the ply."""
+    """A legal action that depends on every bit of the observation, on the legal actions and on the ply."""
     (seeds,) = arrays
-    flat = obs.reshape(obs.size)
-    mixed = 0.0
-    for k in range(flat.size):
-        mixed = mixed * 0.9375 + flat[k]
-    left = draw(seeds[slot], CHOICE, 0, ply, 0) ^ np.uint64(min(abs(mixed) * 1024.0, 1e15))
+    flat = obs.reshape(obs.size).view(np.uint32)
+    mixed = draw(seeds[slot], CHOICE, 0, ply, 0)
+    for k in range(flat.size):  # each line is a bijection of `mixed`: one wrong number is never lost
+        mixed = (mixed ^ np.uint64(flat[k])) * np.uint64(GOLDEN)
+        mixed ^= mixed >> np.uint64(32)
+    left = mix(mixed)
     count = np.int64(0)
     for action in range(legal.size):
         count += np.int64(legal[action] != 0)
