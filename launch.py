@@ -501,8 +501,10 @@ def show_help() -> int:
     try:
         print(HELP, flush=True)
     except OSError as error:
-        print(f"cannot write to standard output: {error.strerror}", file=sys.stderr)
         sys.stdout = None  # type: ignore[assignment]  # or Python would flush it again
+        if isinstance(error, BrokenPipeError):  # the reader, such as `head`, has closed the pipe: only text is lost
+            return 0
+        print(f"cannot write to standard output: {error.strerror}", file=sys.stderr)
         return 1
     return 0
 

@@ -111,6 +111,16 @@ def test_help_installs_nothing(tmp_path: Path) -> None:
     assert not checkout.venv.exists()
 
 
+@pytest.mark.skipif(not POSIX, reason="on Windows a closed pipe is another error")
+def test_help_for_a_reader_that_closes_the_pipe_ends_without_a_message(tmp_path: Path) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    command = Checkout(tmp_path).command("help")
+    done = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, check=False)
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
 def test_the_tools_run_in_the_checkout_and_their_packages_stay_installed(unfinished: Checkout, tmp_path: Path) -> None:
     tested = unfinished.run("test", "-k", "pong", cwd=tmp_path)
     options = ["-n", "auto", "--dist", "loadfile", "--no-loadscope-reorder", "-k", "pong"]
