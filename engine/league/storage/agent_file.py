@@ -111,7 +111,11 @@ def save(path: Path, content: AgentFile, overwrite: bool = False) -> None:
 def load(path: Path) -> AgentFile:
     """Reads an .agent file; raises BadAgentFile if anything in it is wrong."""
     try:
-        return _parse(read_file(path, FILE))
+        data = read_file(path, FILE, "agent file")
+    except BadValue as error:  # it names the file
+        raise BadAgentFile(str(error)) from error
+    try:
+        return _parse(data)
     except RingsideError as error:
         raise BadAgentFile(f"{path}: {error}") from error
 

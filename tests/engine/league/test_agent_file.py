@@ -340,7 +340,7 @@ PIPE = getattr(os, "mkfifo", Path.mkdir)  # a folder where there are no named pi
 @pytest.mark.parametrize("make", [Path.mkdir, PIPE, Path.exists], ids=["folder", "pipe", "nothing"])
 def test_a_path_that_is_not_a_regular_file_is_refused_at_once(tmp_path: Path, make: Callable[[Path], object]) -> None:
     make(tmp_path / "x.agent")
-    with pytest.raises(BadAgentFile, match=r"file = .*: must be a regular file"):
+    with pytest.raises(BadAgentFile, match=r"^agent file = '.*': must be a regular file"):
         agent_file.load(tmp_path / "x.agent")
 
 
