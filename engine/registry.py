@@ -260,10 +260,22 @@ def package_of(kind: AgentKind) -> str:
 
 def is_person(agent: AgentSpec) -> bool:
     """Whether a person plays it. False for a kind that cannot be loaded; that error is raised when it must play."""
+    return is_live(agent.kind)
+
+
+def is_live(kind: str) -> bool:
+    """Whether persons play agents of this kind; see `is_person`."""
     try:
-        return KINDS.get(agent.kind).live
+        return KINDS.get(kind).live
     except RingsideError:
         return False
+
+
+def person_kind(game: Game) -> AgentKind | None:
+    """The kind by which the person at this screen plays a game: the first live one, one of Ringside before those of
+    plug-ins; None if there is none."""
+    live = [name for name in agents_for(game) if is_live(name)]
+    return KINDS.get(min(live, key=lambda name: name not in KINDS.own())) if live else None
 
 
 def needs_a_core(agent: AgentSpec) -> bool:

@@ -9,8 +9,9 @@ from pathlib import Path
 from PySide6.QtCore import QObject, Slot
 from PySide6.QtWidgets import QFileDialog, QWidget
 
+from engine.errors import NotNow
 from engine.league.storage.league import free_name
-from engine.registry import KINDS
+from engine.registry import new_game, person_kind
 from engine.user_dirs import data_dir
 from league_app.core import agent_files
 from league_app.core.agent_files import ImportReport
@@ -18,7 +19,7 @@ from league_app.core.formatting import plural
 from league_app.core.queries.agents import UNCONFIRMED, AgentRow, agent_rows
 from league_app.core.state import LeagueState
 from league_app.gui.context import AppContext
-from league_app.gui.dialogs.add_agents import PERSON, AddAgentDialog, ReadyMadeDialog
+from league_app.gui.dialogs.add_agents import AddAgentDialog, ReadyMadeDialog
 from league_app.gui.dialogs.choose_agent import ChooseAgentDialog
 from league_app.gui.dialogs.edit_agent import EditAgentDialog
 from league_app.gui.dialogs.usi_engine import AddEngineDialog, confirm_engine_dialog
@@ -202,8 +203,10 @@ def _set_log(state: LeagueState, folder: str) -> str:
 
 
 def _add_person(state: LeagueState, game: str) -> tuple[str, str]:
-    KINDS.get(PERSON)  # raises if the kind is not installed
+    kind = person_kind(new_game(game))
+    if kind is None:
+        raise NotNow(f"no installed agent kind lets a person play {game}: install one that does")
     taken = [agent.name for agent in state.league.agents(game, archived=True)]
     name = free_name(YOU, taken)
-    agent = state.add_agent(name, game, PERSON, b"", origin="plays at this keyboard")
+    agent = state.add_agent(name, game, kind.name, b"", origin="plays at this keyboard")
     return agent.id, agent.name

@@ -6,12 +6,13 @@ from dataclasses import dataclass
 
 from engine.diagram import Diagram
 from engine.errors import RingsideError
+from engine.game import AgentKind
 from engine.league import standings
 from engine.league.records import Agent
 from engine.league.standings import Row
 from engine.league.storage.league import League
 from engine.play.match import AgentSpec, GameSpec
-from engine.registry import describe_agent, draw_agent, new_game
+from engine.registry import describe_agent, draw_agent, game_of, new_game, person_kind
 from league_app.core.queries import matches as match_queries
 from league_app.core.queries.agents import Statistics, statistics
 from league_app.core.queries.matches import FailureRow, MatchFilter, MatchRows
@@ -66,6 +67,7 @@ class RatingCurve:
 class AgentProfile:
     agent: Agent
     game: GameSpec
+    person: AgentKind | None  # the kind by which a person plays against it, if there is one
     title: str  # of the game
     size: int  # of the payload, in bytes
     preview: str
@@ -107,6 +109,7 @@ def load_profile(state: LeagueState, pool: GameSpec | None, id: str) -> AgentPro
     return AgentProfile(
         agent,
         game,
+        person_kind(game_of(game)) if info is not None else None,
         title,
         size,
         _preview(begin) if size <= PREVIEW else "",

@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QComboBox, QDialog, QLineEdit, QPlainTextEdit, QWi
 from engine.errors import RingsideError
 from engine.files import read_file
 from engine.league.records import LARGEST_PAYLOAD, Agent, check_name
-from engine.registry import GAMES, KINDS, agents_for, all_games, new_game
+from engine.registry import GAMES, KINDS, agents_for, all_games, new_game, person_kind
 from league_app.core.formatting import plural
 from league_app.core.state import LeagueState
 from league_app.gui.context import AppContext
@@ -24,8 +24,6 @@ from league_app.gui.widgets.basics import breakable, button, column, label, row
 from league_app.gui.widgets.checklist import CheckItem, CheckList
 from league_app.gui.widgets.file_dialogs import open_file
 from league_app.gui.widgets.form import Form
-
-PERSON = "human"  # the kind of human players, who are added by an action of their own
 
 
 class _GameBox(QComboBox):
@@ -109,9 +107,10 @@ class ReadyMadeDialog(QDialog):
 def load_ready_made(state: LeagueState, game: str) -> list[CheckItem]:
     """Return the ready-made agents of a game; those that cannot be added come last."""
     taken = {agent.name: agent.archived is not None for agent in state.league.agents(game, archived=True)}
-    found = []
-    for kind, agents in agents_for(new_game(game)).items():
-        for agent in agents if kind != PERSON else ():
+    rules, found = new_game(game), []
+    person = person_kind(rules)
+    for kind, agents in agents_for(rules).items():
+        for agent in agents if person is None or kind != person.name else ():
             barred = (
                 ("archived: restore it instead" if taken[agent.id] else "already added") if agent.id in taken else ""
             )
@@ -262,7 +261,8 @@ class AddAgentDialog(QDialog):
 def load_kinds(game: str) -> list[str]:
     """Return the agent kinds that play this game."""
     rules = new_game(game)
-    return [name for name, kind in KINDS.working().items() if name != PERSON and kind.plays(rules)]
+    person = person_kind(rules)
+    return [name for name, kind in KINDS.working().items() if kind is not person and kind.plays(rules)]
 
 
 def load_settings(kind: str, file: Path) -> object | None:

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QGridLayout, QScrollArea, QStackedWidget, QWidget
 from engine.errors import UnknownName
 from engine.play.live import LiveMatch
 from engine.play.match import AgentSpec, GameSpec
-from engine.registry import GAMES, KINDS
+from engine.registry import GAMES, KINDS, is_live
 from league_app.core.exhibitions import random_seed
 from league_app.core.formatting import plural
 from league_app.core.queries import matches
@@ -21,7 +21,6 @@ from league_app.core.queries.matches import FailureRow, Row
 from league_app.core.state import LeagueState
 from league_app.gui.agent_actions import AgentActions
 from league_app.gui.context import AppContext
-from league_app.gui.dialogs.add_agents import PERSON
 from league_app.gui.dialogs.choose_agent import ChooseAgentDialog
 from league_app.gui.history.matches import MatchTable
 from league_app.gui.match.details import KeyValueList
@@ -273,10 +272,12 @@ class AgentPage(Page):
         self.edit.setEnabled(writable)
         self.archive.setEnabled(writable)
         self.archive.set_icon("restore" if archived else "archive", "Restore" if archived else "Archive")
-        human_kind = PERSON in KINDS.names()
-        playable = profile.agent.kind in KINDS.names() and profile.agent.game in GAMES and profile.agent.kind != PERSON
-        self.play.setEnabled(human_kind and playable)
-        self.play.setToolTip(tooltip_html("" if human_kind else "The agent kind for human players is not installed"))
+        kind, person = profile.agent.kind, profile.person
+        playable = kind in KINDS.names() and profile.agent.game in GAMES and not is_live(kind)
+        self.play.setEnabled(person is not None and playable)
+        missing = person is None and profile.agent.game in GAMES
+        tip = "No agent kind for human players of this game is installed" if missing else ""
+        self.play.setToolTip(tooltip_html(tip))
         self.watch.setEnabled(playable)
 
     # Commands
@@ -310,9 +311,8 @@ class AgentPage(Page):
 
     @Slot()
     def play_against(self) -> None:
-        if self._shown is not None:
-            you = AgentSpec("You", PERSON, b"", KINDS.get(PERSON).version)
-            self._exhibit(you)
+        if self._shown is not None and self._shown.person is not None:
+            self._exhibit(AgentSpec("You", self._shown.person.name, b"", self._shown.person.version))
 
     @Slot()
     def watch_against(self) -> None:
@@ -404,4 +404,4 @@ class _SmallTable(TableView):
 def _load_opponents(state: LeagueState, game: GameSpec, agent: str) -> list[AgentRow]:
     """Return the active agents of the game that are no human players, without `agent`."""
     rows = agent_rows(state.league, game)
-    return [row for row in rows if not row.archived and row.id != agent and row.kind != PERSON]
+    return [row for row in rows if not row.archived and row.id != agent and not is_live(row.kind)]

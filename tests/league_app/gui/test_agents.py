@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,12 +15,14 @@ from pytestqt.qtbot import QtBot
 
 from engine.league import standings
 from engine.league.storage import agent_file
+from engine.registry import KINDS
 from league_app.core import agent_files
+from league_app.core.queries.agent_profile import load_profile
 from league_app.core.queries.agents import agent_rows
 from league_app.core.state import LeagueState
 from league_app.gui import theme
 from league_app.gui.context import AppContext
-from league_app.gui.dialogs.add_agents import PERSON, AddAgentDialog, ReadyMadeDialog
+from league_app.gui.dialogs.add_agents import AddAgentDialog, ReadyMadeDialog, load_kinds, load_ready_made
 from league_app.gui.dialogs.choose_agent import ChooseAgentDialog
 from league_app.gui.dialogs.edit_agent import EditAgentDialog
 from league_app.gui.docks.agents import AgentsDock
@@ -290,4 +294,40 @@ def test_a_human_player_joins_the_league(
     dock.add_person()
     qtbot.waitUntil(lambda: any(message[0] == joined for message in recorder.messages))
     dock.add_person()
-    qtbot.waitUntil(lambda: sum(agent.kind == PERSON for agent in context.league.agents()) == 2)
+    qtbot.waitUntil(lambda: sum(agent.kind == "human" for agent in context.league.agents()) == 2)
+
+
+@pytest.fixture
+def joystick(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The only live kind is one of a plug-in."""
+    kind = dataclasses.replace(KINDS.get("human"), name="joystick")
+    names = [name for name in KINDS.names() if name != "human"]
+    KINDS.add("joystick", kind)
+    monkeypatch.setattr(KINDS, "names", lambda: [*names, "joystick"])
+    yield
+    KINDS.remove("joystick")
+
+
+def test_the_person_at_this_screen_plays_by_the_kind_that_is_live(
+    joystick: None, context: AppContext, dock: AgentsDock, qtbot: QtBot
+) -> None:
+    dock.add_person()
+    qtbot.waitUntil(lambda: [agent.kind for agent in context.league.agents() if agent.name == "You"] == ["joystick"])
+    assert "joystick" not in load_kinds("pong"), "it has an action of its own"
+    assert "joystick" not in {row.about for row in load_ready_made(context.league, "pong")}
+
+
+def test_the_person_plays_against_an_agent_by_the_kind_that_is_live(joystick: None, context: AppContext) -> None:
+    agent = context.league.agents()[0]
+    person = load_profile(context.league, None, agent.id).person
+    assert person is KINDS.get("joystick")
+
+
+def test_without_a_live_kind_no_person_joins_and_the_reason_is_shown(
+    context: AppContext, dock: AgentsDock, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(KINDS, "names", lambda: ["neat", "pong-bot"])
+    context.failed.disconnect()
+    with qtbot.waitSignal(context.failed) as failed:
+        dock.add_person()
+    assert "no installed agent kind lets a person play pong" in str(failed.args[0])
