@@ -29,6 +29,8 @@ import difflib
 import re
 from collections.abc import Iterable, Sequence
 
+from engine.foreign_code import name_and_text
+
 MAX_LISTED = 12  # most names listed in a message
 MIN_SIMILARITY = 0.75  # of two names (difflib ratio): below it, most suggestions are wrong
 MIN_PREFIX = 0.5  # share of a name that a prefix must cover to be suggested for it
@@ -107,8 +109,8 @@ class BrokenPlugin(RingsideError):  # noqa: N818
 class GameFailed(RingsideError):  # noqa: N818
     """The rules of a game raised an error."""
 
-    def __init__(self, name: str, error: Exception) -> None:
-        super().__init__(f"the game {name!r} failed: {type(error).__name__}: {error}")
+    def __init__(self, name: str, error: BaseException) -> None:
+        super().__init__(f"the game {name!r} failed: {name_and_text(error)}")
 
     @classmethod
     def from_text(cls, text: str) -> GameFailed:

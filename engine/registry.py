@@ -18,6 +18,7 @@ from typing import Any, Generic, TypeVar
 
 from engine.diagram import Diagram
 from engine.errors import BadSpec, BadValue, BrokenPlugin, RingsideError, UnknownName, VersionMismatch
+from engine.foreign_code import INTERRUPTS, name_and_text
 from engine.game import AgentKind, Family, Game, GameClass, Painter
 from engine.options import build, items, parse
 from engine.play.match import AgentSpec, GameSpec
@@ -74,9 +75,11 @@ class Registry(Generic[T]):
         try:
             value: T = point.load()
             self._check(name, value)
-        except (Exception, SystemExit) as error:  # a plug-in may fail in any way: report it, and keep the rest working
+        except INTERRUPTS:
+            raise
+        except BaseException as error:  # a plug-in may fail in any way: report it, and keep the rest working
             origin = point.dist.name if point.dist else "an unknown package"
-            text = f"{self.noun} {name!r} of {origin} cannot be loaded: {type(error).__name__}: {error}"
+            text = f"{self.noun} {name!r} of {origin} cannot be loaded: {name_and_text(error)}"
             self.problems[name] = text
             raise BrokenPlugin(text) from error
         self._loaded[name] = value
@@ -207,8 +210,10 @@ def usual_game(name: str) -> Game | None:
         return None
     except BrokenPlugin as error:
         GAMES.problems[name] = str(error)
-    except Exception as error:  # code of a plug-in: report it, and keep the rest working
-        GAMES.problems[name] = f"game {name!r} cannot be created: {type(error).__name__}: {error}"
+    except INTERRUPTS:
+        raise
+    except BaseException as error:  # code of a plug-in: report it, and keep the rest working
+        GAMES.problems[name] = f"game {name!r} cannot be created: {name_and_text(error)}"
     return None
 
 
@@ -219,8 +224,11 @@ def agents_for(game: Game) -> dict[str, list[AgentSpec]]:
         try:
             if kind.plays(game):
                 found[name] = list(kind.samples(game))
-        except Exception as error:  # as above
-            KINDS.problems[name] = f"agent kind {name!r} fails when asked about {game.spec.name}: {error!r}"
+        except INTERRUPTS:
+            raise
+        except BaseException as error:  # as above
+            what = f"fails when asked about {game.spec.name}: {name_and_text(error)}"
+            KINDS.problems[name] = f"agent kind {name!r} {what}"
     return found
 
 
@@ -310,8 +318,11 @@ def _ask_kind(agent: AgentSpec, verb: str, ask: Callable[[AgentKind], T], otherw
         return ask(KINDS.get(agent.kind))
     except RingsideError:  # an unknown kind, or a payload that cannot be read
         return otherwise
-    except Exception as error:  # code of a plug-in: report it, and keep the rest working
-        KINDS.problems[agent.kind] = f"agent kind {agent.kind!r} fails when asked to {verb} {agent.id!r}: {error!r}"
+    except INTERRUPTS:
+        raise
+    except BaseException as error:  # code of a plug-in: report it, and keep the rest working
+        what = f"fails when asked to {verb} {agent.id!r}: {name_and_text(error)}"
+        KINDS.problems[agent.kind] = f"agent kind {agent.kind!r} {what}"
         return otherwise
 
 

@@ -7,14 +7,16 @@ from typing import cast
 
 import numpy as np
 
+from engine.foreign_code import INTERRUPTS
 from engine.game import PENDING, RESIGN, Boards, Bools, GameInfo, Indices, Ints, NoAction, Views
+from engine.play.agent_errors import describe_illegal
 from engine.play.clocks import Clocks
 from engine.play.guarded_boards import GuardedBoards
 from engine.play.heartbeat import Heartbeat, PilotCall
 from engine.play.lane_kernels import FAILED, ILLEGAL, commit, commit_all, store_actions
 from engine.play.lane_log import LaneLog
 from engine.play.match import EndingKind
-from engine.play.pilots import AGENT_ERRORS, LoadedPilot, SharedCall, describe_illegal
+from engine.play.pilots import LoadedPilot, SharedCall
 
 INT64 = np.dtype(np.int64)
 CLOCK_GRACE = 1.0  # seconds beyond its clock after which a call counts as hanging
@@ -100,21 +102,17 @@ class PendingActions:
         if self._info.masked:
             self._boards.legal(lanes, seats, self._legal[:n])
         try:
-            answers = loaded.pilot.act(views)
-        except AGENT_ERRORS as error:  # see PilotPool.load_seating
+            answers = _checked(loaded.pilot.act(views), n)
+        except INTERRUPTS:
+            raise
+        except BaseException as error:  # see PilotPool.load_seating
             if error is self._guarded.failure:
                 raise
             self._on_failure(loaded, slots, error)
             return 0
         finally:
             self._heartbeat.end_call()
-        if not isinstance(answers, np.ndarray) or answers.shape != (n,) or answers.dtype.kind != "i":
-            what = f"{answers.dtype} of shape {answers.shape}" if isinstance(answers, np.ndarray) else repr(answers)
-            self._on_failure(
-                loaded, slots, NoAction(f"act() must return a signed integer for each of {n} rows, not {what[:200]}")
-            )
-            return 0
-        return self._store(lanes, seats, answers if answers.dtype is INT64 else answers.astype(np.int64))
+        return self._store(lanes, seats, answers)
 
     def check(self, lane: int, seats: Indices) -> None:
         """Store the answers of these seats in a march, and record a fault for each that is not legal."""
@@ -153,3 +151,13 @@ class PendingActions:
         for seat in np.flatnonzero(self.held[lane] == RESIGN).tolist():
             self._lane_log.record_fault(lane, seat, EndingKind.RESIGNED)
         self.held[lane] = PENDING
+
+
+def _checked(answers: object, count: int) -> Ints:
+    """The answers of a pilot as numbers; raises NoAction unless it has answered for so many rows."""
+    if type(answers) is not np.ndarray and isinstance(answers, np.ndarray):
+        answers = np.asarray(answers)  # the methods of a subclass are foreign code
+    if not isinstance(answers, np.ndarray) or answers.shape != (count,) or answers.dtype.kind != "i":
+        what = f"{answers.dtype} of shape {answers.shape}" if isinstance(answers, np.ndarray) else repr(answers)
+        raise NoAction(f"act() must return a signed integer for each of {count} rows, not {what[:200]}")
+    return answers if answers.dtype is INT64 else answers.astype(np.int64)

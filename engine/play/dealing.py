@@ -10,12 +10,13 @@ import numpy as np
 
 from engine.errors import BadSpec
 from engine.game import Boards, Indices, Seeds
+from engine.play.agent_errors import Fault
 from engine.play.clocks import Clocks
 from engine.play.heartbeat import Heartbeat, PilotCall, match_number
 from engine.play.lane_kernels import SLOT
 from engine.play.lane_log import LaneLog
 from engine.play.march import March
-from engine.play.match import EndingKind, MatchSpec
+from engine.play.match import MatchSpec
 from engine.play.pilots import LoadedPilot, PilotPool, Seating
 
 NO_PILOT = -1  # pilot of a slot without a running match
@@ -63,7 +64,7 @@ class PilotCaller(NamedTuple):
     """How a group calls the code of agents."""
 
     call: Callable[[PilotCall, LoadedPilot, Indices, Callable[[], None]], bool]  # returns whether it succeeded
-    record_fault: Callable[[int, int, EndingKind, BaseException], None]  # of (lane, seat)
+    record_fault: Callable[[int, int, Fault], None]  # of (lane, seat)
 
 
 class Dealer:
@@ -110,8 +111,8 @@ class Dealer:
                 if failures and not self._alone:  # another match may have caused the failure
                     table.suspects.append(spec)
                     continue
-                for seat, error in failures:
-                    self._caller.record_fault(lane, seat, EndingKind.CANNOT_START, error)
+                for seat, fault in failures:
+                    self._caller.record_fault(lane, seat, fault)
             table.specs[lane] = spec
             self._clocks.begin(lane, spec.limits.clock)
             dealt.append(table.free.pop())

@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import Any, ClassVar, Protocol, Self
 
 from engine.errors import BadValue, BrokenPlugin, RingsideError
+from engine.foreign_code import name_and_text
 from engine.options import parse
 from engine.play.live import LiveMatch
 from engine.play.match import MatchResult, MatchSpec
@@ -105,7 +106,7 @@ def new_executor(on: str = DEFAULT, settings: PlaySettings | None = None, **chan
     except RingsideError:
         raise
     except Exception as error:  # a plug-in may fail in any way, such as a cluster that cannot be reached
-        raise BrokenPlugin(f"executor {on!r} cannot be started: {type(error).__name__}: {error}") from error
+        raise BrokenPlugin(f"executor {on!r} cannot be started: {name_and_text(error)}") from error
 
 
 def check_executor_name(on: str) -> tuple[type[MatchExecutor], Any]:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from engine.errors import GameFailed
+from engine.foreign_code import INTERRUPTS
 from engine.game import Boards, Game
 
 
@@ -24,7 +25,9 @@ class GuardedBoards:
         def guarded(*arguments: Any) -> Any:
             try:
                 return call(*arguments)
-            except Exception as error:  # rules may raise anything
+            except INTERRUPTS:
+                raise
+            except BaseException as error:  # rules may raise anything
                 self.failure = GameFailed(self._name, error)
                 raise self.failure from error
 

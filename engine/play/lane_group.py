@@ -15,8 +15,10 @@ from typing import NamedTuple, cast
 
 import numpy as np
 
+from engine.foreign_code import INTERRUPTS
 from engine.game import BROKEN, PENDING, Boards, Bools, Floats, Game, Indices, Ints
 from engine.play.actions import PendingActions
+from engine.play.agent_errors import Fault, describe_error, fault_of
 from engine.play.clocks import Clocks
 from engine.play.dealing import NO_LIMIT, NO_PILOT, Dealer, LaneTable, PilotCaller
 from engine.play.guarded_boards import GuardedBoards
@@ -25,7 +27,7 @@ from engine.play.lane_kernels import ALL_WAYS, FAILED, find_running, finish_step
 from engine.play.lane_log import LaneLog
 from engine.play.march import Combination, March, Marching
 from engine.play.match import EndingKind, MatchSpec
-from engine.play.pilots import AGENT_ERRORS, LoadedPilot, PilotPool, describe_error, ending_of_error, log
+from engine.play.pilots import LoadedPilot, PilotPool, log
 from engine.play.results import ResultBatch, ResultSelection
 
 COLLECT_AFTER = 0.1  # seconds after which results are collected even if there are few
@@ -193,7 +195,9 @@ class LaneGroup:
     def _advance(self, combination: Combination, seconds: float) -> None:
         try:
             ended, odd = self._march.play(combination, self.table.match_numbers, seconds)
-        except AGENT_ERRORS:  # playing the match alone will show the reason
+        except INTERRUPTS:
+            raise
+        except BaseException:  # playing the match alone will show the reason
             if self._heartbeat.current_row is None:
                 raise
             self._march_failed(combination, self._heartbeat.current_row)
@@ -316,7 +320,9 @@ class LaneGroup:
         self._heartbeat.begin_call(what, self.table.match_numbers, slots // seats, int(slots[0] % seats))
         try:
             call()
-        except AGENT_ERRORS as error:  # see PilotPool.load_seating
+        except INTERRUPTS:
+            raise
+        except BaseException as error:  # see PilotPool.load_seating
             kind = EndingKind.CANNOT_START if what is PilotCall.BEGIN else EndingKind.EXCEPTION
             self._on_failure(kind, loaded, slots, error)
             return False
@@ -329,8 +335,9 @@ class LaneGroup:
         """Played alone, the seat forfeits. Otherwise the matches of the call are suspects; the pilot is replaced."""
         seats = self.info.seats
         if self._alone:
+            fault = fault_of(error, kind)
             for slot in slots.tolist():
-                self._record_fault(slot // seats, slot % seats, kind, error)
+                self._record_fault(slot // seats, slot % seats, fault)
             return
         row = self._heartbeat.current_row
         suspects = {slot // seats for slot in (slots if row is None else slots[row : row + 1]).tolist()}
@@ -345,8 +352,8 @@ class LaneGroup:
         self._cancel(broken)
         self._march.remove(loaded)
 
-    def _record_fault(self, lane: int, seat: int, kind: EndingKind, error: BaseException) -> None:
-        self._lane_log.record_fault(lane, seat, ending_of_error(error, kind), describe_error(error))
+    def _record_fault(self, lane: int, seat: int, fault: Fault) -> None:
+        self._lane_log.record_fault(lane, seat, *fault)
         self._pending.held[lane, seat] = FAILED
 
     def _cancel(self, lanes: list[int]) -> None:
@@ -360,8 +367,11 @@ class LaneGroup:
                 self._heartbeat.begin_call(PilotCall.END, self.table.match_numbers, mine // np.uint32(self.info.seats))
                 try:
                     loaded.pilot.end(mine, None)
-                except AGENT_ERRORS:  # these matches have no result, so the failure does not count
-                    log.exception("the pilot of %s failed when matches were cancelled", loaded.kind.name)
+                except INTERRUPTS:
+                    raise
+                except BaseException as error:  # these matches have no result, so the failure does not count
+                    name, what = loaded.kind.name, describe_error(error)
+                    log.error("the pilot of %s failed when matches were cancelled: %s", name, what)
                 finally:
                     self._heartbeat.end_call()
 

@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Self, TypeVar, cast
 
 from engine.closing import Closing
 from engine.errors import BadSpec, BrokenPlugin, RingsideError
+from engine.foreign_code import name_and_text
 from engine.play.failures import unplayed_result
 from engine.play.live import LiveMatch
 from engine.play.match import EndingKind, MatchResult, MatchSpec
@@ -160,7 +161,7 @@ class _ReportedBatches(Iterator[ResultBatch]):
         except Exception as error:
             if error is self._specs.error:
                 raise
-            reason = f"{type(error).__name__}: {error}"
+            reason = name_and_text(error)
             raise BrokenPlugin(f"executor {self._name!r} failed ({reason}): choose another, or try again") from error
 
 

@@ -3,28 +3,22 @@
 from __future__ import annotations
 
 import logging
-import signal
-import traceback
+import operator
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import NamedTuple, cast
 
 import numpy as np
 
 from engine.errors import BadSpec
-from engine.game import AgentFault, AgentKind, Game, Indices, LivePilot, NoAction, Pilot, Policy, Views, check_match
+from engine.foreign_code import INTERRUPTS
+from engine.game import AgentKind, Game, Indices, LivePilot, NoAction, Pilot, Policy, Views, check_match
+from engine.play.agent_errors import Fault, describe_error, fault_of
 from engine.play.by_players import MOST, ByPlayers
 from engine.play.match import SEED_LIMIT, AgentSpec, EndingKind, Limits, MatchSpec
 from engine.registry import kind_of
 
 log = logging.getLogger("ringside")
-# What an agent's code may raise: sys.exit() is a failure too. Where SIGINT is ignored, as in a worker, a
-# KeyboardInterrupt is raised by the agent itself.
-AGENT_ERRORS: tuple[type[BaseException], ...] = (Exception, SystemExit)
-if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-    AGENT_ERRORS += (KeyboardInterrupt,)
-REASON_LENGTH = 500  # characters of an agent's error in the reason of an ending
 LOADED_AGENTS = 1024  # a pilot with more is closed at the next run: trainers create new agents all the time
 
 
@@ -47,6 +41,7 @@ class LoadedPilot:
     pilot: Pilot
     rows: Indices  # of the current call: slot, lane, seat, agent, ply
     compiled: bool = False  # whether the pilot has a row function
+    capacity: int | None = None  # as the pilot says when it is created
     count: int = 0  # of rows
     call: SharedCall | None = None  # the last one, if the next one has the same rows
     agents: dict[str, tuple[AgentSpec, int]] = field(default_factory=dict)  # by id, with the pilot's number for it
@@ -64,7 +59,10 @@ class LoadedPilot:
         """The pilot's number for an agent, which is loaded if it is new."""
         known = self.agents.get(player.id)
         if known is None or (known[0] is not player and known[0] != player):
-            known = self.agents[player.id] = (player, self.pilot.load(player))
+            number = operator.index(self.pilot.load(player))
+            if not 0 <= number < 2**32:
+                raise NoAction(f"load() must return a number from 0 to 2**32 - 1, not {number}")
+            known = self.agents[player.id] = (player, number)
         return known[1]
 
     def act(self, slot: int, action: int) -> None:
@@ -173,7 +171,9 @@ class PilotPool:
             kind = kind_of(player)
             rows = np.zeros((5, self._slots), np.uint32)
             pilot = kind.pilot(self._game, self._slots)
-            loaded = self._pilots[player.kind] = LoadedPilot(self._count, kind, pilot, rows, hasattr(pilot, "act_row"))
+            capacity = None if pilot.capacity is None else operator.index(pilot.capacity)
+            loaded = LoadedPilot(self._count, kind, pilot, rows, hasattr(pilot, "act_row"), capacity)
+            self._pilots[player.kind] = loaded
             self._count += 1
         return loaded
 
@@ -196,37 +196,43 @@ class PilotPool:
 
     def load_seating(
         self, spec: MatchSpec, used: dict[str, int], by_slot: Indices, before_seat: Callable[[int], None]
-    ) -> tuple[Seating, list[tuple[int, BaseException]]] | None:
-        """Load agents. Returns the pilot of each seat and the errors by seat; None if the pilots have no room now.
+    ) -> tuple[Seating, list[tuple[int, Fault]]] | None:
+        """Load agents. Returns the pilot of each seat and the faults by seat; None if the pilots have no room now.
 
         `before_seat` is called before code of each seat's agent runs.
         """
-        pilots: list[LoadedPilot | BaseException] = []
+        pilots: list[LoadedPilot | Fault] = []
         for seat, player in enumerate(spec.players):
             before_seat(seat)
             try:
                 pilots.append(self.pilot_of(player))
-            except AGENT_ERRORS as error:  # an error in an agent's code is that agent's failure
-                pilots.append(error)
+            except INTERRUPTS:
+                raise
+            except BaseException as error:  # an error in an agent's code is that agent's failure
+                pilots.append(fault_of(error, EndingKind.CANNOT_START))
         if not has_room(pilots, used, by_slot):
             return None
         seating: Seating = []
-        failures: list[tuple[int, BaseException]] = []
+        failures: list[tuple[int, Fault]] = []
         for seat, (player, loaded) in enumerate(zip(spec.players, pilots, strict=True)):
             before_seat(seat)
-            try:
-                if isinstance(loaded, BaseException):
-                    raise loaded
-                entry = (loaded, loaded.number(player))
-                seating.append(entry)
-                if (
-                    loaded.pilot.capacity is None and self._checked.get(player.id) is player
-                ):  # not for each copy of the spec
-                    self._seats[id(player)] = (player, entry)
-            except AGENT_ERRORS as error:  # as above
-                seating.append(None)
-                failures.append((seat, error))
+            found = loaded if isinstance(loaded, Fault) else self._load(player, loaded)
+            seating.append(None if isinstance(found, Fault) else found)
+            if isinstance(found, Fault):
+                failures.append((seat, found))
         return seating, failures
+
+    def _load(self, player: AgentSpec, loaded: LoadedPilot) -> tuple[LoadedPilot, int] | Fault:
+        """Load an agent: its pilot and number, or why that failed."""
+        try:
+            entry = (loaded, loaded.number(player))
+        except INTERRUPTS:
+            raise
+        except BaseException as error:  # as above
+            return fault_of(error, EndingKind.CANNOT_START)
+        if loaded.capacity is None and self._checked.get(player.id) is player:  # not for each copy of the spec
+            self._seats[id(player)] = (player, entry)
+        return entry
 
     def has_loaded(self, player: AgentSpec) -> bool:
         loaded = self._pilots.get(player.kind)
@@ -250,8 +256,10 @@ class PilotPool:
         self._forget_seats()
         try:
             loaded.pilot.close()
-        except AGENT_ERRORS:  # its matches have ended, so this is only logged
-            log.exception("the pilot of %s failed in close()", loaded.kind.name)
+        except INTERRUPTS:
+            raise
+        except BaseException as error:  # its matches have ended, so this is only logged
+            log.error("the pilot of %s failed in close(): %s", loaded.kind.name, describe_error(error))
 
     def _forget_seats(self) -> None:
         self._matches.clear()
@@ -268,46 +276,15 @@ class PilotPool:
         return closed
 
 
-def describe_error(error: BaseException) -> str:
-    """An error of an agent's code in one line, with its place. Its `__str__` is code of the agent and may fail too."""
-    try:
-        text = str(error)
-    except AGENT_ERRORS as worse:
-        text = f"(no text: its __str__ raised {type(worse).__name__})"
-    if isinstance(error, MemoryError):
-        text = text or "out of memory"
-    ours = isinstance(error, NoAction | AgentFault)  # raised by the engine: the place does not help
-    frames = traceback.extract_tb(error.__traceback__) if not ours else []
-    place = f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno})" if frames else ""
-    name = "" if ours else f"{type(error).__name__}: "
-    return f"{name}{text[:REASON_LENGTH]}{'...' if len(text) > REASON_LENGTH else ''}{place}"
-
-
-def ending_of_error(error: BaseException, usual: EndingKind) -> EndingKind:
-    """The kind of ending for this error; `usual` is the kind for other errors of the same call."""
-    if isinstance(error, AgentFault):
-        return error.kind
-    if usual is EndingKind.EXCEPTION and isinstance(error, MemoryError | NoAction):
-        return EndingKind.MEMORY if isinstance(error, MemoryError) else EndingKind.PROTOCOL
-    return usual
-
-
-def describe_illegal(answer: int, actions: int) -> str:
-    """The reason of an ending by an answer that is not a legal action."""
-    if 0 <= answer < actions:
-        return f"answered {answer}, which was not legal"
-    return f"answered {answer if abs(answer) < 2**62 else 'a number that is too large'}; actions are 0 to {actions - 1}"
-
-
-def has_room(pilots: list[LoadedPilot | BaseException], used: dict[str, int], by_slot: Indices) -> bool:
+def has_room(pilots: list[LoadedPilot | Fault], used: dict[str, int], by_slot: Indices) -> bool:
     """Whether the pilots can hold this match too.
 
     `used`: slots in use by kind, filled here. `by_slot`: the pilot of each slot.
     """
-    limited = [loaded for loaded in pilots if isinstance(loaded, LoadedPilot) and loaded.pilot.capacity is not None]
+    limited = [loaded for loaded in pilots if isinstance(loaded, LoadedPilot) and loaded.capacity is not None]
     for loaded in limited:
         held = used.setdefault(loaded.kind.name, int(np.count_nonzero(by_slot == loaded.index)))
-        if held + limited.count(loaded) > (loaded.pilot.capacity or 0):
+        if held + limited.count(loaded) > (loaded.capacity or 0):
             return False
     for loaded in limited:
         used[loaded.kind.name] += 1

@@ -25,6 +25,7 @@ import numpy as np
 
 from engine.closing import Closing
 from engine.errors import BadSpec, BadValue, PolicyFailed, RingsideError
+from engine.foreign_code import INTERRUPTS
 from engine.game import (
     Boards,
     CompiledBoards,
@@ -33,11 +34,12 @@ from engine.game import (
     Indices,
     Ints,
 )
+from engine.play.agent_errors import describe_error
 from engine.play.guarded_boards import GuardedBoards
 from engine.play.lane_kernels import SLOT, TICKED, slots_of
 from engine.play.lane_log import LaneLog
 from engine.play.match import AgentSpec, MatchResult, MatchSpec
-from engine.play.pilots import AGENT_ERRORS, LoadedPilot, PilotPool, describe_error
+from engine.play.pilots import LoadedPilot, PilotPool
 from engine.play.results import ResultSelection
 from engine.play.rollout_calls import RolloutCalls
 from engine.play.rollout_columns import Columns, Trajectories
@@ -365,5 +367,7 @@ def _code_of(who: str) -> Iterator[None]:
         yield
     except RingsideError:
         raise
-    except AGENT_ERRORS as error:
+    except INTERRUPTS:
+        raise
+    except BaseException as error:
         raise PolicyFailed(f"{who} failed: {describe_error(error)}") from error

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from engine.errors import RingsideError
+from engine.foreign_code import LONGEST_MESSAGE, text_of
 from engine.play.match import AgentSpec, GameSpec
 from engine.play.rollout import Rollout
 from engine.play.rollout_calls import RolloutCalls
@@ -99,7 +100,7 @@ class RolloutLoop:
                 raise self._not_restored
             fields, parts = make()
         except RingsideError as error:
-            fields, parts = ["failed", type(error).__name__, str(error)], []
+            fields, parts = ["failed", type(error).__name__, text_of(error, LONGEST_MESSAGE)], []
         if sum(map(len, parts)) > PIECE:
             for piece in pieces_of(parts):
                 self._channel.send(["piece"], piece)

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.foreign_code import INTERRUPTS
 from engine.game import (
     BROKEN,
     PENDING,
@@ -28,9 +29,10 @@ from engine.game import (
     Policy,
     Views,
 )
+from engine.play.agent_errors import describe_error, describe_illegal
 from engine.play.guarded_boards import GuardedBoards
 from engine.play.lane_kernels import finish_step, gather, slots_of
-from engine.play.pilots import AGENT_ERRORS, LoadedPilot, describe_error, describe_illegal
+from engine.play.pilots import LoadedPilot
 from engine.play.rollout_calls import RolloutCalls
 from engine.play.rollout_columns import Columns
 from engine.play.rollout_log import ActionLog, log_actions
@@ -143,7 +145,9 @@ class Ticks:
             decisions = _decided(loaded, views)
             learns = (self._learning[rows[0]] != 0) & (decisions.actions != PENDING)
             obs = views.obs if learns.any() else self._obs[:n]
-        except AGENT_ERRORS as error:  # code of agents may raise anything
+        except INTERRUPTS:
+            raise
+        except BaseException as error:  # code of agents may raise anything
             if error is self._guarded.failure:
                 raise
             raise self._failed(loaded, rows[0], error) from error
@@ -222,7 +226,9 @@ class Ticks:
             try:
                 values = cast(Policy, loaded.pilot).evaluate(self._slots["agent"][mine], obs)
                 _check_floats("evaluate()", values, mine.size)
-            except AGENT_ERRORS as error:  # as above
+            except INTERRUPTS:
+                raise
+            except BaseException as error:  # as above
                 raise self._failed(loaded, mine, error) from error
             self._calls.end()
             for row in np.flatnonzero(~np.isfinite(values)).tolist():

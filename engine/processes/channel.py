@@ -32,7 +32,9 @@ class Disconnected(ProtocolError):  # noqa: N818 - a state rather than an error
 
 def _parse_fields(text: bytearray) -> list[Any]:
     try:
-        fields = json.loads(text)
+        fields = json.loads(text.decode())
+        if b"\\ud" in text or b"\\uD" in text:  # perhaps a lone surrogate, which is no text
+            json.dumps(fields, ensure_ascii=False).encode()
     except (ValueError, RecursionError):
         raise ProtocolError("sent an invalid message") from None
     if not isinstance(fields, list) or not fields or not isinstance(fields[0], str):

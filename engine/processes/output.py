@@ -8,6 +8,7 @@ import socket
 from contextlib import suppress
 from pathlib import Path
 
+from engine.foreign_code import clean_lines
 from engine.processes.bootstrap import OUT_OF_MEMORY
 
 ENGINE = str(Path(__file__).parents[1])
@@ -41,7 +42,7 @@ class OutputTail:
 
     @property
     def text(self) -> str:
-        return self._bytes.decode(errors="replace").strip()
+        return clean_lines(self._bytes.decode(errors="replace").strip())
 
 
 def summarize_output(text: str, length: int) -> str:

@@ -16,6 +16,7 @@ from typing import Any
 import engine
 from engine.checks import check_executor, check_game, check_kind
 from engine.errors import BadLeague, RingsideError, UnknownName
+from engine.foreign_code import name_and_text
 from engine.game import Game
 from engine.kernels import sweep_cache
 from engine.play import replay
@@ -200,7 +201,7 @@ def run_check(
         check(*subject)
         outcomes[what] = None
     except Exception as error:  # plug-in code may raise anything; the next check still runs
-        outcomes[what] = str(error) if isinstance(error, AssertionError) else f"{type(error).__name__}: {error}"
+        outcomes[what] = str(error) if isinstance(error, AssertionError) else name_and_text(error)
     if not quiet:
         console.print("ok" if outcomes[what] is None else "failed")
     if outcomes[what] is not None:

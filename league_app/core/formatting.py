@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 
 from engine.errors import RingsideError
+from engine.foreign_code import name_and_text
 
 DIGITS = re.compile("[0-9]+")
 
@@ -117,4 +118,4 @@ def byte_size(bytes: float) -> str:
 
 def error_text(error: Exception) -> str:
     """An error of ours as it is; for any other, its type as well."""
-    return str(error) if isinstance(error, RingsideError) else f"{type(error).__name__}: {error}"
+    return str(error) if isinstance(error, RingsideError) else name_and_text(error)

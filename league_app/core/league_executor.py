@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from engine.closing import Closing
+from engine.foreign_code import name_and_text
 from engine.play.executors import DEFAULT, Executor, check_executor_name, new_executor
 from engine.play.live import LiveMatch, game_pace
 from engine.play.match import MatchSpec
@@ -71,7 +72,7 @@ class LeagueExecutor(Closing):
         try:
             found = executor.status() if executor is not None else None
         except Exception as error:  # an executor may be a plug-in, and its machines out of reach
-            problem = f"executor {self.name!r} reports no status: {type(error).__name__}: {error}"
+            problem = f"executor {self.name!r} reports no status: {name_and_text(error)}"
         if problem and problem != self._problem:
             log.warning(problem)
         self._problem = problem

@@ -13,6 +13,7 @@ from engine.league.storage.league import League
 from engine.options import build, items, parse
 from engine.play.match import AgentSpec, GameSpec, Limits
 from engine.registry import FORMATS, GAMES, KINDS, agents_for, game_of, kind_of, new_game, usual_game
+from league_app.core.formatting import error_text
 
 
 def is_installed(game: GameSpec) -> bool:
@@ -117,7 +118,7 @@ def check_playable(spec: AgentSpec, game: str | GameSpec) -> None:
     try:
         pilot.load(spec)
     except Exception as error:  # code of the kind, which may be a plug-in
-        reason = str(error) if isinstance(error, RingsideError) else f"{type(error).__name__}: {error}"
+        reason = error_text(error)
         raise BadValue("payload", _payload_text(spec.payload), f"what {spec.kind} can play ({reason})") from None
     finally:
         pilot.close()

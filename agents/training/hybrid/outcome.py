@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from engine.errors import RingsideError
+from engine.foreign_code import name_and_text, text_of
 from engine.options import option, validate
 
-LONGEST = 500  # characters
 # In torch's RuntimeErrors, when memory is short. oneDNN, which computes convolutions, says no more than the last one;
 # "could not create a primitive descriptor" has other causes.
 NO_MEMORY = re.compile(
@@ -70,12 +70,12 @@ Result = Outcome | Failure | None  # of an attempt to train a model; None: it wa
 
 def failure_of(error: BaseException) -> Failure:
     """What an exception says."""
-    text = " ".join(str(error).split())[:LONGEST]
+    text = text_of(error)
     if isinstance(error, MemoryError) or (isinstance(error, RuntimeError) and NO_MEMORY.search(text)):
         return Failure("it ran out of memory", memory=True)
     if isinstance(error, RingsideError):
         return Failure(text)
-    return Failure(f"{type(error).__name__}: {text}" if text else type(error).__name__)
+    return Failure(name_and_text(error))
 
 
 def describe_failures(failures: Sequence[Failure]) -> str:

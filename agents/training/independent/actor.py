@@ -23,11 +23,13 @@ from agents.training.independent.ends import End
 from agents.training.independent.exploration import draws, explore, starts_of
 from engine.closing import Closing
 from engine.errors import BadValue, PolicyFailed
+from engine.foreign_code import INTERRUPTS
 from engine.game import Boards, Bools, Floats, Game, Indices, Ints, Observations, Policy, Seeds, Views
+from engine.play.agent_errors import describe_error, describe_illegal
 from engine.play.guarded_boards import GuardedBoards
 from engine.play.lane_kernels import AGENT_SEED
 from engine.play.match import AgentSpec
-from engine.play.pilots import AGENT_ERRORS, LoadedPilot, PilotPool, describe_error, describe_illegal
+from engine.play.pilots import LoadedPilot, PilotPool
 from engine.play.rollout_rewards import weighted_scores, weights_of
 from engine.registry import kind_of
 
@@ -229,7 +231,9 @@ class Actor(Closing):
         """Runs code of agents, which may raise anything."""
         try:
             return call(*arguments)
-        except AGENT_ERRORS as error:
+        except INTERRUPTS:
+            raise
+        except BaseException as error:
             if error is cast(GuardedBoards, self.boards).failure:
                 raise
             names = ", ".join(self._names[seat] for seat in dict.fromkeys(group.rows[SEAT].tolist()))

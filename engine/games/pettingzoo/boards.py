@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from engine.errors import BadValue, RingsideError
+from engine.foreign_code import name_and_text
 from engine.game import GameInfo, Observations
 from engine.games.pettingzoo.discovery import QUIET, exclusive, isolated, missing_package
 from engine.games.pettingzoo.environments import EnvTable, legal_actions, new_table, to_array
@@ -99,7 +100,7 @@ class ZooGame(PlainGame):
         except RingsideError as error:
             return error
         except Exception as error:  # code of the environment, or a violation of PettingZoo's API
-            return self._probe.refusal(f"a trial match fails ({type(error).__name__}: {error})")
+            return self._probe.refusal(f"a trial match fails ({name_and_text(error)})")
 
     def _first_environment(self) -> Any:
         """The first environment with these options; raises an error that names options it does not accept."""
@@ -108,7 +109,7 @@ class ZooGame(PlainGame):
         except ImportError as error:
             raise self._probe.refusal(missing_package(error)) from error
         except Exception as error:  # constructors may reject values with any error
-            changed, reason = self._changed_options(), f"{type(error).__name__}: {error}"
+            changed, reason = self._changed_options(), name_and_text(error)
             if not changed:
                 raise self._probe.refusal(f"it cannot be created ({reason})") from error
             field, value = next(iter(changed.items())) if len(changed) == 1 else ("options", changed)
@@ -246,6 +247,6 @@ class ZooBoard(PlainBoard):
             if frame.ndim != 3 or frame.shape[2] != 3 or frame.dtype != np.uint8 or not frame.size:
                 raise ValueError(f"render() returned {frame.dtype} of shape {frame.shape}, not 8-bit RGB")
         except Exception as error:  # code of the environment: a match can be played without pictures
-            self._game.render_error, self._render_table = f"{type(error).__name__}: {error}", None
+            self._game.render_error, self._render_table = name_and_text(error), None
             return None
         return frame

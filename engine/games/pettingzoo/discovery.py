@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from engine.errors import BrokenPlugin
+from engine.foreign_code import name_and_text, text_of
 from engine.pygame_headless import HEADLESS
 
 SUBPACKAGES = (
@@ -63,13 +64,13 @@ def load(name: str, module: str) -> Any:
         except ImportError as error:
             raise BrokenPlugin(f"{name} cannot be loaded: {missing_package(error)}") from error
         except Exception as error:  # third-party code: report it, and keep the rest working
-            raise BrokenPlugin(f"{name} cannot be loaded: {type(error).__name__}: {error}") from error
+            raise BrokenPlugin(f"{name} cannot be loaded: {name_and_text(error)}") from error
 
 
 def missing_package(error: ImportError) -> str:
     """Why an import failed: the missing package, if the error names it."""
     package = (error.name or "").partition(".")[0]
-    return f"it needs the package {package!r}, which is not installed" if package else f"{error}"
+    return f"it needs the package {package!r}, which is not installed" if package else text_of(error)
 
 
 class ThreadStdout(threading.local):

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from engine.errors import BrokenPlugin, UnknownName
+from engine.foreign_code import name_and_text
 from engine.game import GameClass
 from engine.games.pettingzoo.discovery import MISSING, find_modules, load
 from engine.options import option, validate
@@ -50,7 +51,7 @@ class PettingZoo:
             try:
                 self._classes[member] = game_class(name, module)
             except Exception as error:  # third-party code of any form
-                text = f"{name} cannot be loaded: {type(error).__name__}: {error}"
+                text = f"{name} cannot be loaded: {name_and_text(error)}"
                 raise BrokenPlugin(text) from error
         return self._classes[member]
 

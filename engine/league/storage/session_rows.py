@@ -7,7 +7,6 @@ import math
 import numbers
 import sqlite3
 import struct
-import unicodedata
 import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ import numpy as np
 
 from engine import codec
 from engine.errors import BadLeague, BadValue, RingsideError
+from engine.foreign_code import clean_lines
 from engine.game import Floats, Ints
 from engine.league.records import LARGEST_PAYLOAD, NOTES_LENGTH, RunState, check_name, check_text, content_hash
 from engine.league.storage.checksums import checksum
@@ -207,11 +207,7 @@ def check_config(config: Iterable[tuple[str, Value]]) -> tuple[tuple[str, Value]
 
 def clean_note(note: str) -> str:
     """Replaces control characters and lone surrogates, which the message of a failing trainer may contain."""
-    clean = (
-        character if character in "\n\t" or unicodedata.category(character) not in ("Cc", "Cs") else "\ufffd"
-        for character in note
-    )
-    return "".join(clean)[:NOTES_LENGTH]
+    return clean_lines(note[: 4 * NOTES_LENGTH])[:NOTES_LENGTH]
 
 
 # Metrics

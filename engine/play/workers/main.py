@@ -19,6 +19,7 @@ import numpy as np
 from numba.core import event
 
 from engine.errors import BrokenPlugin, GameFailed, RingsideError, UnknownName
+from engine.foreign_code import LONGEST_MESSAGE, text_of
 from engine.play.arena import Arena
 from engine.play.heartbeat import Heartbeat
 from engine.play.march import Marching
@@ -117,7 +118,8 @@ class WorkerLoop:
                 if isinstance(error, ProtocolError):
                     raise
                 hint = HINT if isinstance(error, UnknownName | BrokenPlugin) else ""
-                self._channel.send(["failed", f"{error}{hint}", isinstance(error, GameFailed)])
+                text = text_of(error, LONGEST_MESSAGE)
+                self._channel.send(["failed", f"{text}{hint}", isinstance(error, GameFailed)])
                 self._drop()
 
     def _receive(self) -> None:

@@ -12,6 +12,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.foreign_code import LONGEST_MESSAGE, clean_text
 from engine.play.by_players import MOST, ByPlayers
 from engine.play.match import AgentSpec, Clock, Ending, EndingKind, GameSpec, Limits, MatchSpec
 from engine.play.results import CODES, ENDINGS, TYPES, Columns, ResultBatch, shapes
@@ -158,8 +159,9 @@ class ReceivedResults:
             if int(self._columns.sizes.sum(dtype=np.int64)) != len(self._log):
                 raise ValueError
             self._endings: dict[int, Ending] = {}
-            for index, (blamed, reason) in endings.items():
-                ending = Ending(ENDINGS[self._columns.kinds[int(index)]], tuple(map(int, blamed)), str(reason))
+            for index, (blamed, told) in endings.items():
+                reason = clean_text(told, LONGEST_MESSAGE)
+                ending = Ending(ENDINGS[self._columns.kinds[int(index)]], tuple(map(int, blamed)), reason)
                 distinct = len(set(ending.seats)) == len(ending.seats)
                 if int(index) < 0 or not distinct or not all(0 <= seat < seats for seat in ending.seats):
                     raise ValueError

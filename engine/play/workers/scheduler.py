@@ -11,6 +11,7 @@ import time
 from typing import Any
 
 from engine.errors import GameFailed, RingsideError, WorkersFailed
+from engine.foreign_code import LONGEST_MESSAGE, clean_text
 from engine.play.failures import InterruptedMatch, unplayed_result
 from engine.play.heartbeat import PilotCall
 from engine.play.live import LiveMatch
@@ -207,7 +208,8 @@ class Scheduler:
             case ["moves", [*actions]]:
                 if worker.slot in self.live_matches:
                     self.live_matches[worker.slot].add(actions)
-            case ["failed", str(text), bool(rules)]:
+            case ["failed", str(told), bool(rules)]:
+                text = clean_text(told, LONGEST_MESSAGE)
                 if worker.slot in self.live_matches:
                     self.end_live(self.live_matches[worker.slot], EndingKind.VOID, text)
                 elif worker.slot >= 0:

@@ -9,6 +9,7 @@ from pathlib import Path
 from PySide6.QtCore import QElapsedTimer, QEvent, Qt, QTimer, Slot
 from PySide6.QtGui import QHideEvent, QKeyEvent, QShowEvent
 
+from engine.foreign_code import name_and_text
 from engine.play.live import LiveMatch
 from engine.play.match import MatchSpec
 from league_app.core.changes import Change
@@ -268,7 +269,7 @@ class MatchPage(Page):
         try:
             self.view.draw(player, board_style.chosen_style(self.context.settings, player.playback.game))
         except Exception as error:  # code of the game, which may come from a plug-in
-            player.error = f"The board cannot be drawn: {type(error).__name__}: {error}"
+            player.error = f"The board cannot be drawn: {name_and_text(error)}"
 
     def _redraw(self) -> None:
         """Draw the shown step and keep the timer running."""

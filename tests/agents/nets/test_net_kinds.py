@@ -173,4 +173,4 @@ def test_a_kind_that_fails_to_describe_is_reported(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(KINDS, "problems", {})
     monkeypatch.setitem(KINDS._loaded, "net", replace(NET, describe=fail))
     assert describe_agent(small) == ()
-    assert "fails when asked to describe 'a': ZeroDivisionError('no words')" in KINDS.problems["net"]
+    assert "fails when asked to describe 'a': ZeroDivisionError: no words" in KINDS.problems["net"]

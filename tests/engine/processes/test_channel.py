@@ -13,10 +13,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engine.foreign_code import clean_text
 from engine.play.match import AgentSpec, Clock, Ending, EndingKind, Limits, MatchResult, MatchSpec
 from engine.play.results import CODES, ResultBatch
 from engine.play.workers.messages import AgentNumbers, ReceivedResults, pack_matches, pack_results, unpack_matches
-from engine.processes.channel import MAX_FRAME, Channel, ProtocolError, frame
+from engine.processes.channel import HEADER, MAX_FRAME, Channel, ProtocolError, frame
 from engine.registry import new_game
 
 
@@ -102,7 +103,9 @@ results = st.builds(
     st.tuples(numbers, numbers),
     st.tuples(st.integers(1, 2), st.integers(1, 2)),
     st.integers(0, 2**32 - 1),
-    st.builds(Ending, st.sampled_from(PLAYED), st.sampled_from([(), (0,), (0, 1)]), st.text(max_size=20)),
+    st.builds(
+        Ending, st.sampled_from(PLAYED), st.sampled_from([(), (0,), (0, 1)]), st.text(max_size=20).map(clean_text)
+    ),
     st.tuples(st.tuples(numbers, numbers), st.tuples(numbers, numbers)),
     st.binary(max_size=50),
     st.booleans(),
@@ -219,3 +222,24 @@ def test_results_that_no_league_file_could_hold_are_a_protocol_error(column: str
     getattr(batch.columns, column).flat[0] = value
     with pytest.raises(ProtocolError, match="sent invalid results"):
         ReceivedResults(*pack_results(batch))
+
+
+@pytest.mark.parametrize("text", [rb'"\ud800"', rb'"\uDFFF x"', b'"\xed\xa0\x80"', b'"\xff"'])
+def test_text_that_is_no_valid_unicode_is_a_protocol_error(ends: tuple[socket.socket, Channel], text: bytes) -> None:
+    raw, channel = ends
+    raw.sendall(frame(["failed", "\N{TABLE TENNIS PADDLE AND BALL}"]))
+    assert channel.get() == [(["failed", "\N{TABLE TENNIS PADDLE AND BALL}"], b"")]
+    line = b'["failed", ' + text + b"]"
+    raw.sendall(HEADER.pack(len(line), 0) + line)
+    with pytest.raises(ProtocolError, match="sent an invalid message"):
+        channel.get()
+
+
+def test_the_reason_of_a_result_is_cleaned() -> None:
+    """An agent may write a message of its own to the socket of its worker."""
+    ending = Ending(EndingKind.EXCEPTION, (0,), "a\0b\x1b[2J " + "x" * 100_000)
+    result = MatchResult("7", ("a", "b"), (1.0, 2.0), (2, 1), 5, ending, ((), ()), b"")
+    fields, body = pack_results(ResultBatch.of(specs_of([result]), [result]))
+    [found] = ReceivedResults(fields, body).batch(specs_of([result]), -1)
+    assert found.ending.reason.startswith("a\ufffdb\ufffd[2J xxx")
+    assert len(found.ending.reason) < 3000

@@ -180,4 +180,4 @@ def test_a_kind_that_fails_to_draw_is_reported(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(KINDS, "problems", {})
     monkeypatch.setitem(KINDS._loaded, "dice", dataclasses.replace(KINDS.get("dice"), draw=fail))
     assert draw_agent(AgentSpec("Random", "dice")) is None
-    assert "fails when asked to draw 'Random': ZeroDivisionError('no picture')" in KINDS.problems["dice"]
+    assert "fails when asked to draw 'Random': ZeroDivisionError: no picture" in KINDS.problems["dice"]

@@ -12,6 +12,7 @@ import numpy as np
 
 from engine.closing import Closing
 from engine.errors import BadValue, GameFailed
+from engine.foreign_code import INTERRUPTS
 from engine.game import (
     PENDING,
     RESIGN,
@@ -26,8 +27,8 @@ from engine.game import (
     Seeds,
     Views,
 )
+from engine.play.agent_errors import describe_error, describe_illegal
 from engine.play.match import AgentSpec
-from engine.play.pilots import AGENT_ERRORS, describe_error, describe_illegal
 from engine.registry import kind_of
 
 CALL = 0.1  # seconds that a call may take: between two calls it is checked whether to stop
@@ -115,7 +116,9 @@ class Players(Closing):
                 self._pilots[kind.name] = Loaded(kind, kind.pilot(self._game, slots))
             loaded = self._pilots[kind.name]
             self._numbers[index] = loaded.pilot.load(agent)
-        except AGENT_ERRORS as error:  # code of agents may raise anything
+        except INTERRUPTS:
+            raise
+        except BaseException as error:  # code of agents may raise anything
             raise self._failed(index, f"it cannot be loaded: {describe_error(error)}") from error
         loaded.agents.append(index)
 
@@ -202,7 +205,9 @@ class Players(Closing):
             return call()
         except GameFailed:
             raise
-        except AGENT_ERRORS as error:  # as above
+        except INTERRUPTS:
+            raise
+        except BaseException as error:  # as above
             if views is not None and 0 < (row := views.turn[0]) <= len(views):
                 who = int(self._slot_agents[int(views.slots[row - 1])])
             raise self._failed(who, describe_error(error)) from error
@@ -218,5 +223,7 @@ class Players(Closing):
                 if loaded.active:
                     loaded.pilot.end(np.array(sorted(loaded.active), np.uint32), None)
                 loaded.pilot.close()
-            except AGENT_ERRORS:  # all that was asked has been answered
+            except INTERRUPTS:
+                raise
+            except BaseException:  # all that was asked has been answered
                 continue
