@@ -8,7 +8,11 @@ from __future__ import annotations
 
 import re
 import signal
+import threading
+from collections.abc import Callable
+from typing import TypeVar
 
+T = TypeVar("T")
 LONGEST = 500  # characters of the text of an error
 LONGEST_MESSAGE = 2000  # of a sentence about a whole run
 REPLACED = "\N{REPLACEMENT CHARACTER}"
@@ -49,3 +53,24 @@ def name_and_text(error: BaseException, length: int = LONGEST) -> str:
     """The type and the text of an error."""
     name, text = clean_text(name_of_class(type(error))), text_of(error, length)
     return f"{name}: {text}" if text else name
+
+
+def call_within(seconds: float, call: Callable[[], T]) -> T:
+    """What a function returns or raises. One that takes longer goes on in its thread, and TimeoutError is raised."""
+    results: list[T] = []
+    errors: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            results.append(call())
+        except BaseException as error:
+            errors.append(error)
+
+    thread = threading.Thread(target=run, daemon=True, name="foreign-code")
+    thread.start()
+    thread.join(seconds)
+    if errors:
+        raise errors[0]
+    if not results:
+        raise TimeoutError(f"it did not return within {seconds:g} s")
+    return results[0]

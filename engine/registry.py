@@ -22,6 +22,7 @@ from engine.foreign_code import INTERRUPTS, name_and_text
 from engine.game import AgentKind, Family, Game, GameClass, Painter
 from engine.options import build, items, parse
 from engine.play.match import AgentSpec, GameSpec
+from engine.plugin_imports import LATE_MODULES, load_entry_point
 
 T = TypeVar("T")
 REINSTALL = "start it once with `python3 launch.py`, or install it again"
@@ -43,6 +44,7 @@ class Registry(Generic[T]):
         self._families = families
         self._points: dict[str, EntryPoint] | None = None
         self._loaded: dict[str, T] = {}
+        self._failed: dict[str, str] = {}  # by name, why its import failed: it may be slow, and is not repeated
         self.problems: dict[str, str] = {}  # by name: why it could not be loaded
 
     def names(self) -> list[str]:
@@ -65,25 +67,35 @@ class Registry(Generic[T]):
     def get(self, name: str) -> T:
         if name in self._loaded:
             return self._loaded[name]
+        if name in self._failed:
+            raise BrokenPlugin(self._failed[name])
         point = self._found().get(name)
         if point is None:
-            family, _, member = name.partition(":")
-            if self._families is not None and self.in_family(name):
-                return self._families.get(family).get(member)
-            empty = f"no {self.noun} is registered, because this installation is older than its source: {REINSTALL}"
-            raise UnknownName(self.noun, name, self.names(), self.members(), "" if self.names() else empty)
+            return self._get_unlisted(name)
         try:
-            value: T = point.load()
+            value: T = load_entry_point(point)
             self._check(name, value)
         except INTERRUPTS:
             raise
         except BaseException as error:  # a plug-in may fail in any way: report it, and keep the rest working
             origin = point.dist.name if point.dist else "an unknown package"
             text = f"{self.noun} {name!r} of {origin} cannot be loaded: {name_and_text(error)}"
-            self.problems[name] = text
+            self.problems[name] = self._failed[name] = text
             raise BrokenPlugin(text) from error
         self._loaded[name] = value
         return value
+
+    def _get_unlisted(self, name: str) -> T:
+        """A member of a family, or a name that one of LATE_MODULES registers."""
+        family, _, member = name.partition(":")
+        if self._families is not None and self.in_family(name):
+            return self._families.get(family).get(member)
+        if LATE_MODULES.load():
+            return self.get(name)
+        if LATE_MODULES.problems:
+            raise BrokenPlugin(f"unknown {self.noun} {name!r}, and {'; '.join(LATE_MODULES.problems)}")
+        empty = f"no {self.noun} is registered, because this installation is older than its source: {REINSTALL}"
+        raise UnknownName(self.noun, name, self.names(), self.members(), "" if self.names() else empty)
 
     def working(self) -> dict[str, T]:
         """All values that can be loaded; `problems` tells why the others cannot."""
@@ -102,6 +114,7 @@ class Registry(Generic[T]):
     def rescan(self) -> None:
         """Read the entry points again at the next access."""
         self._points = None
+        self._failed.clear()
 
     def add(self, name: str, value: T) -> None:
         """Register a value in this process only, for scripts and tests."""
@@ -252,13 +265,33 @@ def game_of(spec: GameSpec) -> Game:
 
 def kind_of(agent: AgentSpec) -> AgentKind:
     """The kind of an agent. Raises VersionMismatch if another version is installed."""
-    if agent.kind not in KINDS:  # suggests no other kind, because its plug-in is missing
+    try:
+        kind = KINDS.get(agent.kind)
+    except UnknownName:  # suggests no other kind, because its plug-in is missing
         missing = f"{agent.id!r} is of that kind, which is not installed: its plug-in is missing"
-        raise UnknownName("agent kind", agent.kind, KINDS.names(), otherwise=missing)
-    kind = KINDS.get(agent.kind)
+        raise UnknownName("agent kind", agent.kind, KINDS.names(), otherwise=missing) from None
     if kind.version != agent.version:
         raise VersionMismatch("agent", f"{agent.id} ({agent.kind})", agent.version, kind.version)
     return kind
+
+
+def plays(agent: AgentSpec, game: Game) -> bool:
+    """Whether an agent can play a game. Raises BrokenPlugin if its kind cannot be loaded or asked."""
+    return ask_kind(kind_of(agent), agent, "check", lambda kind: bool(kind.plays(game)))
+
+
+def ask_kind(kind: AgentKind, agent: AgentSpec, verb: str, ask: Callable[[AgentKind], T]) -> T:
+    """What the code of a kind says of an agent. Raises errors that are meant for the user, and BrokenPlugin for any
+    other."""
+    try:
+        return ask(kind)
+    except RingsideError:
+        raise
+    except INTERRUPTS:
+        raise
+    except BaseException as error:  # code of a plug-in
+        what = f"fails when asked to {verb} {agent.id!r}: {name_and_text(error)}"
+        raise BrokenPlugin(f"agent kind {kind.name!r} {what}") from error
 
 
 def package_of(kind: AgentKind) -> str:
@@ -288,10 +321,18 @@ def person_kind(game: Game) -> AgentKind | None:
 
 def needs_a_core(agent: AgentSpec) -> bool:
     """Whether it thinks in real time, so that it needs a CPU core of its own; see `is_person` for unknown kinds."""
+    return _ask(agent, "check", lambda kind: bool(kind.timed(agent)), False)
+
+
+def import_problem(kind: str) -> str:
+    """Why a kind cannot be imported, or an empty text; see `is_person` for unknown kinds."""
     try:
-        return KINDS.get(agent.kind).timed(agent)
+        KINDS.get(kind)
+    except BrokenPlugin as error:
+        return str(error)
     except RingsideError:
-        return False
+        pass
+    return ""
 
 
 def libraries_of(kinds: Iterable[str]) -> tuple[str, ...]:
@@ -305,25 +346,23 @@ def libraries_of(kinds: Iterable[str]) -> tuple[str, ...]:
 
 def draw_agent(agent: AgentSpec) -> Diagram | None:
     """The drawing of an agent that its kind offers; None if there is none, or it fails."""
-    return _ask_kind(agent, "draw", lambda kind: kind.draw(agent), None)
+    return _ask(agent, "draw", lambda kind: kind.draw(agent), None)
 
 
 def describe_agent(agent: AgentSpec) -> tuple[tuple[str, str], ...]:
     """What its kind says of an agent, as names and values; empty if it says nothing, or fails."""
-    return _ask_kind(agent, "describe", lambda kind: tuple(kind.describe(agent)), ())
+    return _ask(agent, "describe", lambda kind: tuple(kind.describe(agent)), ())
 
 
-def _ask_kind(agent: AgentSpec, verb: str, ask: Callable[[AgentKind], T], otherwise: T) -> T:
+def _ask(agent: AgentSpec, verb: str, ask: Callable[[AgentKind], T], otherwise: T) -> T:
+    """As `ask_kind`; a plug-in that fails is reported, and the rest works."""
     try:
-        return ask(KINDS.get(agent.kind))
+        return ask_kind(KINDS.get(agent.kind), agent, verb, ask)
+    except BrokenPlugin as error:
+        KINDS.problems[agent.kind] = str(error)
     except RingsideError:  # an unknown kind, or a payload that cannot be read
-        return otherwise
-    except INTERRUPTS:
-        raise
-    except BaseException as error:  # code of a plug-in: report it, and keep the rest working
-        what = f"fails when asked to {verb} {agent.id!r}: {name_and_text(error)}"
-        KINDS.problems[agent.kind] = f"agent kind {agent.kind!r} {what}"
-        return otherwise
+        pass
+    return otherwise
 
 
 def spec_of(name: str, version: int, options: object) -> GameSpec:

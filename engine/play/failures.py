@@ -21,11 +21,12 @@ class FailureTracker:
         self._limit = limit
         self._failures: Counter[str] = Counter()
         self._timed: dict[str, bool] = {}  # by agent id
+        self.broken_kinds: dict[str, str] = {}  # those that cannot be imported, and why
 
     @property
     def any_failed(self) -> bool:
-        """Whether any agent has failed."""
-        return bool(self._failures)
+        """Whether any agent has failed, or cannot be imported."""
+        return bool(self._failures or self.broken_kinds)
 
     @property
     def quarantined(self) -> frozenset[str]:
@@ -65,6 +66,17 @@ class FailureTracker:
         names = dict.fromkeys(spec.players[seat].id for seat in out)
         reason = " and ".join(f"{name} has failed {self._failures[name]} times" for name in names)
         return unplayed_result(spec, EndingKind.QUARANTINED, f"{reason} in this run", out)
+
+    def broken_start(self, spec: MatchSpec) -> InterruptedMatch | None:
+        """The result of a match that is not started because a player's kind cannot be imported; else None."""
+        kinds = [player.kind for player in spec.players] if self.broken_kinds else []
+        seats = tuple(seat for seat, kind in enumerate(kinds) if kind in self.broken_kinds)
+        if not seats:
+            return None
+        ending = Ending(EndingKind.CANNOT_START, seats, self.broken_kinds[kinds[seats[0]]])
+        result = InterruptedMatch(spec, ending, 0, b"")
+        self.record(spec, result)
+        return result
 
 
 def unplayed_result(spec: MatchSpec, kind: EndingKind, reason: str, seats: tuple[int, ...] = ()) -> MatchResult:

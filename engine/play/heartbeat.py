@@ -38,6 +38,16 @@ class PilotCall(IntEnum):
     ACT = 3
     END = 4
     CLOSE = 5
+    IMPORT = 6  # of its kind
+
+    @property
+    def text(self) -> str:
+        """What hangs if this call does not return."""
+        special = {PilotCall.NONE: "its rules", PilotCall.IMPORT: "the import of its kind"}
+        return special.get(self, f"its call of {self.name.lower()}()")
+
+
+CALLS = frozenset(PilotCall)
 
 
 class HeartbeatSnapshot(NamedTuple):
@@ -139,7 +149,7 @@ class Heartbeat:
             listed = self._lists[region, row - 1 : row] if 0 < row <= count else self._lists[region, :count]
             matches = frozenset(listed.tolist())
         rows = 1 if row else count
-        call = PilotCall(words[CALL]) if words[CALL] <= PilotCall.CLOSE else PilotCall.NONE
+        call = PilotCall(words[CALL]) if words[CALL] in CALLS else PilotCall.NONE
         return HeartbeatSnapshot(
             words[SEQUENCE], call, words[SEAT], matches, rows, words[TIME_LIMIT] / 1000, bool(words[COMPILING])
         )

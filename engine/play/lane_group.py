@@ -9,7 +9,8 @@ matches fails, the failing agent is not known: its matches are returned as *susp
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from typing import NamedTuple, cast
 
@@ -22,7 +23,7 @@ from engine.play.agent_errors import Fault, describe_error, fault_of
 from engine.play.clocks import Clocks
 from engine.play.dealing import NO_LIMIT, NO_PILOT, Dealer, LaneTable, PilotCaller
 from engine.play.guarded_boards import GuardedBoards
-from engine.play.heartbeat import Heartbeat, PilotCall
+from engine.play.heartbeat import Heartbeat, PilotCall, match_number
 from engine.play.lane_kernels import ALL_WAYS, FAILED, find_running, finish_step, gather, slots_of
 from engine.play.lane_log import LaneLog
 from engine.play.march import Combination, March, Marching
@@ -74,7 +75,7 @@ class LaneGroup:
         self._alone, self._rewards, self._heartbeat = alone, rewards, heartbeat
         self._results: list[ResultBatch] = []
         self._pace = 0  # lanes that moved in the last tick
-        self._pilots = PilotPool(game, lanes * game.info.seats, humans=alone)
+        self._pilots = PilotPool(game, lanes * game.info.seats, humans=alone, mark=self._mark_check)
         seats = self.info.seats
         self.clocks = Clocks(seats)
         self._lane_log = LaneLog(self.info, lanes, record=record, heartbeat=heartbeat if alone else None)
@@ -313,6 +314,16 @@ class LaneGroup:
             self.table.ended.append(lane)
 
     # Failures
+
+    @contextmanager
+    def _mark_check(self, call: PilotCall, spec: MatchSpec, seat: int) -> Iterator[None]:
+        """Checking the agent of this seat runs code of its kind, which may crash or hang."""
+        numbers = np.array([match_number(spec)], np.uint32)
+        self._heartbeat.begin_call(call, numbers, np.zeros(1, np.uint32), seat)
+        try:
+            yield
+        finally:
+            self._heartbeat.end_call()
 
     def _call(self, what: PilotCall, loaded: LoadedPilot, slots: Indices, call: Callable[[], None]) -> bool:
         seats = np.uint32(self.info.seats)

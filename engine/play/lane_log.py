@@ -35,6 +35,7 @@ class LaneLog:
         self.bits = np.uint32(bits_for(info.actions) if record else 0)
         if heartbeat is not None and heartbeat.log.size:  # shared, so that they survive the process
             self.lanes, self.log = heartbeat.lane, heartbeat.log
+            self.lanes[:] = np.zeros(1, LANE)  # nothing is known of this match before it is dealt
         else:
             self.lanes = np.zeros(lanes, LANE)
             self.log = np.zeros((lanes, 513), "<u8")  # an odd width: rows a power of two apart evict each other

@@ -5,18 +5,20 @@ from __future__ import annotations
 import logging
 import operator
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import NamedTuple, cast
 
 import numpy as np
 
-from engine.errors import BadSpec
+from engine.errors import BadSpec, BrokenPlugin
 from engine.foreign_code import INTERRUPTS
 from engine.game import AgentKind, Game, Indices, LivePilot, NoAction, Pilot, Policy, Views, check_match
 from engine.play.agent_errors import Fault, describe_error, fault_of
 from engine.play.by_players import MOST, ByPlayers
+from engine.play.heartbeat import PilotCall
 from engine.play.match import SEED_LIMIT, AgentSpec, EndingKind, Limits, MatchSpec
-from engine.registry import kind_of
+from engine.registry import ask_kind, kind_of, plays
 
 log = logging.getLogger("ringside")
 LOADED_AGENTS = 1024  # a pilot with more is closed at the next run: trainers create new agents all the time
@@ -71,6 +73,8 @@ class LoadedPilot:
             cast(LivePilot, self.pilot).on_action(slot, action)
 
 
+# Marks a call of this seat's agent as long as the context lasts
+Mark = Callable[[PilotCall, MatchSpec, int], AbstractContextManager[None]]
 # By seat: the pilot and its number for the agent; None if the agent could not be loaded.
 Seating = list[tuple[LoadedPilot, int] | None]
 
@@ -114,12 +118,19 @@ class CheckedMatches:
 class PilotPool:
     """The pilots by kind; each is created when the first agent of its kind plays."""
 
-    def __init__(self, game: Game, slots: int, humans: bool = False) -> None:
-        """`humans`: whether the match is live, so that humans can play."""
-        self._game, self._slots, self._humans = game, slots, humans
+    def __init__(
+        self,
+        game: Game,
+        slots: int,
+        humans: bool = False,
+        mark: Mark = lambda call, spec, seat: nullcontext(),
+    ) -> None:
+        """`humans`: whether the match is live, so that humans can play. `mark`: marks the calls of `check`."""
+        self._game, self._slots, self._humans, self._mark = game, slots, humans, mark
         self._pilots: dict[str, LoadedPilot] = {}
         self._count = 0
         self._checked: dict[str, AgentSpec] = {}  # by id; within a run an id stands for one agent
+        self._broken: dict[str, str] = {}  # by id, why agents cannot be loaded: their kind fails
         self.repeatable: dict[str, bool] = {}  # by agent
         self._matches = CheckedMatches()
         self._seats: dict[int, tuple[AgentSpec, tuple[LoadedPilot, int]]] = {}  # by id() of the agent
@@ -140,25 +151,36 @@ class PilotPool:
         return self._matches.cover(spec)
 
     def _check_players(self, spec: MatchSpec) -> None:
-        for player in spec.players:
+        for seat, player in enumerate(spec.players):
             known = self._checked.get(player.id)
             if known is None:
-                kind = kind_of(player)
-                if not kind.plays(self._game):
-                    raise BadSpec(
-                        f"match {spec.id!r}: {player.id!r}, of kind {player.kind!r}, cannot play {spec.game.name}"
-                    )
-                if kind.live and not self._humans:
-                    raise BadSpec(
-                        f"match {spec.id!r}: {player.id!r} is a human player, so it must be played "
-                        "live: it cannot be played in a batch"
-                    )
-                if kind.admit is not None:
-                    kind.admit(player)
-                self.repeatable[player.id] = kind.repeats(player)
-                self._checked[player.id] = player
+                self._check_player(spec, seat, player)
             elif known is not player and known != player:
                 raise BadSpec(f"match {spec.id!r}: two different agents have the id {player.id!r}")
+
+    def _check_player(self, spec: MatchSpec, seat: int, player: AgentSpec) -> None:
+        """Check an agent that is new in this run. If its kind fails, its matches end as `cannot_start`."""
+        self.repeatable[player.id] = True
+        try:
+            with self._mark(PilotCall.IMPORT, spec, seat):
+                kind = kind_of(player)
+            with self._mark(PilotCall.LOAD, spec, seat):
+                self._ask_kind(kind, spec, player)
+        except BrokenPlugin as error:
+            self._broken[player.id] = str(error)
+        self._checked[player.id] = player
+
+    def _ask_kind(self, kind: AgentKind, spec: MatchSpec, player: AgentSpec) -> None:
+        """Raise BadSpec if an agent cannot play this match, and BrokenPlugin if the code of its kind fails."""
+        if not plays(player, self._game):
+            raise BadSpec(f"match {spec.id!r}: {player.id!r}, of kind {player.kind!r}, cannot play {spec.game.name}")
+        if kind.live and not self._humans:
+            raise BadSpec(
+                f"match {spec.id!r}: {player.id!r} is a human player, so it must be played "
+                "live: it cannot be played in a batch"
+            )
+        ask_kind(kind, player, "check", lambda kind: kind.admit and kind.admit(player))
+        self.repeatable[player.id] = ask_kind(kind, player, "check", lambda kind: bool(kind.repeats(player)))
 
     def has_checked(self, players: tuple[AgentSpec, ...]) -> bool:
         """Whether `check` was called for all of them in this run."""
@@ -166,6 +188,8 @@ class PilotPool:
 
     def pilot_of(self, player: AgentSpec) -> LoadedPilot:
         """The pilot for an agent. Its constructor is code of the agent and may fail."""
+        if player.id in self._broken:
+            raise BrokenPlugin(self._broken[player.id])
         loaded = self._pilots.get(player.kind)
         if loaded is None:
             kind = kind_of(player)
@@ -269,6 +293,7 @@ class PilotPool:
     def new_run(self, idle: bool) -> list[LoadedPilot]:
         """Forget which agents the ids stand for. Returns the pilots that were closed."""
         self._checked.clear()
+        self._broken.clear()
         self._forget_seats()
         closed = [loaded for loaded in self if idle and len(loaded.agents) > LOADED_AGENTS]
         for loaded in closed:

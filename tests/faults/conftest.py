@@ -21,7 +21,7 @@ def faults_installed() -> Iterator[None]:
     yield
     sys.path.remove(SITE)
     GAMES.remove("broken-rules")
-    for name in ("fault", "harm", "shared-fault", "shared-harm"):
+    for name in ("fault", "harm", "import-fault", "shared-fault", "shared-harm"):
         KINDS.remove(name)
     for registry in (GAMES, KINDS):
         registry.rescan()

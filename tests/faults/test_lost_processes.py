@@ -20,6 +20,7 @@ import pytest
 from engine.errors import WorkersFailed
 from engine.play.executors import SequentialMatchExecutor
 from engine.play.match import Clock, Limits, MatchSpec, run_digest
+from engine.play.workers import handle
 from engine.registry import KINDS, new_game
 from engine.seeding import derive
 from tests.faults.league import make_executor, sick, sick_matches, well_matches, within, worker_pids
@@ -130,8 +131,9 @@ def test_an_idle_worker_that_is_killed_is_replaced(expected: str) -> None:
         assert run_digest(executor.execute_matches(specs)) == expected
 
 
-def test_workers_that_cannot_start_are_reported_after_a_few_attempts() -> None:
-    with within(60), make_executor(2, plugins=["ringside_broken"]) as executor:
+def test_workers_that_cannot_start_are_reported_after_a_few_attempts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(handle, "RUN", "ringside_broken:work")
+    with within(60), make_executor(2) as executor:
         with pytest.raises(WorkersFailed, match=r"3 worker processes in a row .*: ImportError: not on this machine\."):
             executor.execute_matches(matches(50))
         starts = sum(event.what == "start" for event in executor.events()[1])

@@ -9,12 +9,13 @@ import sqlite3
 import time
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
 from engine import codec
 from engine.closing import Closing
-from engine.errors import BadLeague, BadValue, NotNow, RingsideError, UnknownName
+from engine.errors import BadLeague, BadValue, BrokenPlugin, NotNow, RingsideError, UnknownName
 from engine.league.records import (
     LARGEST_PAYLOAD,
     NAME_LENGTH,
@@ -37,7 +38,7 @@ from engine.league.storage.lock import is_locked
 from engine.league.storage.new_database import create
 from engine.league.storage.recovery import INTERRUPTED, stop_interrupted_runs
 from engine.play.match import AgentSpec, GameSpec
-from engine.registry import game_of, kind_of
+from engine.registry import game_of, kind_of, plays
 
 T = TypeVar("T")
 
@@ -408,14 +409,15 @@ class League(Closing):
 
     def check_agents(self, ids: Sequence[str], game: GameSpec) -> None:
         """Raises BadValue unless all of them can play this game."""
+        rules = game_of(game)
         for agent in map(self.by_id, ids):
             if agent.game != game.name:
                 raise BadValue("entrants", agent.name, f"an agent for {game.name}; this one plays {agent.game}")
             if agent.archived is not None:
                 raise BadValue("entrants", agent.name, "an agent that is not archived: restore it first")
-            kind = kind_of(self.spec(agent.id))
-            if not kind.plays(game_of(game)):
-                raise BadValue("entrants", agent.name, f"able to play {game.name}; {agent.kind} is not")
+            with suppress(BrokenPlugin):  # its matches end as `cannot_start`, and those of others are played
+                if not plays(self.spec(agent.id), rules):
+                    raise BadValue("entrants", agent.name, f"able to play {game.name}; {agent.kind} is not")
 
 
 def free_name(name: str, taken: Iterable[str]) -> str:

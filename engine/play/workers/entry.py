@@ -26,4 +26,4 @@ class WorkerSettings:
     log_words: int = 1 << 17  # 64-bit words of the shared action log of a match that is played alone: 1 MB
 
     def setup(self, libraries: tuple[str, ...] = ()) -> ChildSetup:
-        return ChildSetup(server=PRELOAD, libraries=libraries, memory=self.memory, plugins=self.plugins)
+        return ChildSetup(server=PRELOAD, libraries=libraries, memory=self.memory)

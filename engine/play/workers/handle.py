@@ -20,6 +20,8 @@ from engine.processes.process_tree import resident_memory
 from engine.telemetry import WorkerView
 
 EXIT_TIMEOUT = 2.0  # seconds that it may take to exit once its death was noticed
+SHORTEST_START = 10.0  # seconds
+FORKING = 10  # times as long: until a fork server has imported everything, and compiled what all workers need
 PAYLOAD_BYTES = 64 << 20  # payloads of agents that a worker keeps for the next run
 
 
@@ -31,6 +33,11 @@ class WorkerLimits:
     row: float = 0.01  # seconds for each row of the call, if that is more
     memory: int | None = 2 << 30  # bytes beyond its size when it was ready
     failures: int | None = 3  # confirmed failures after which an agent is quarantined for the run
+
+    @property
+    def start(self) -> float:
+        """Seconds that a process may take until it is ready, and the import of an agent's kind."""
+        return max(3 * self.call, SHORTEST_START)
 
 
 @dataclass(eq=False, slots=True)
@@ -88,7 +95,9 @@ class WorkerHandle:
         self.heartbeat = Heartbeat(memoryview(np.frombuffer(memory, np.uint8)), settings.rows, settings.log_words)  # type: ignore[arg-type]
         self.heartbeat.clear()
         self._sent = SentCache()
-        self._last_pulse = (-1, time.monotonic())  # and when it changed
+        self._begun = time.monotonic()
+        self._forked: float | None = None  # when its process was first seen
+        self._last_pulse = (-1, self._begun)  # and when it changed
         self.child = ChildProcess(RUN, memory, settings, setup=settings.setup(libraries))
         self.channel = self.child.channel
 
@@ -193,7 +202,20 @@ class WorkerHandle:
 
     # Observing
 
-    def overdue(self, now: float, limit: float, row_limit: float) -> HeartbeatSnapshot | None:
+    def late_start(self, now: float, limit: float) -> str:
+        """Why it should be ready by now and is not, else an empty text."""
+        if self.ready or self.kill_reason is not None:
+            return ""
+        if self._forked is None and self.pid is not None:
+            self._forked = now
+        if self._forked is not None:
+            late = now - self._forked > limit
+            return f"its process was not ready {limit:.3g} s after its start" if late else ""
+        libraries = f" and {', '.join(self.libraries)}" if self.libraries else ""
+        slow = f"its process was not started within {FORKING * limit:.3g} s: the import of Ringside{libraries} may hang"
+        return slow if now - self._begun > FORKING * limit else ""
+
+    def overdue(self, now: float, limits: WorkerLimits) -> HeartbeatSnapshot | None:
         """The current call and its time limit, if it has exceeded it."""
         pulse = self.heartbeat.pulse
         if pulse != self._last_pulse[0] or self.idle or not self.ready:
@@ -203,9 +225,11 @@ class WorkerHandle:
         if snapshot.compiling:
             self._last_pulse = (pulse, now)
             return None
-        allowed = snapshot.time_limit or max(limit, snapshot.rows * row_limit)
+        allowed = snapshot.time_limit or max(limits.call, snapshot.rows * limits.row)
         if snapshot.call is PilotCall.NONE:  # the rules of the game hang
-            allowed = max(6 * limit, 1.0)
+            allowed = max(6 * limits.call, 1.0)
+        elif snapshot.call is PilotCall.IMPORT:
+            allowed = limits.start
         return snapshot._replace(time_limit=allowed) if now - self._last_pulse[1] > allowed else None
 
     def memory_excess(self, limit: int) -> str:
@@ -254,12 +278,16 @@ class WorkerHandle:
         snapshot = self.heartbeat.read()
         if snapshot.call in (PilotCall.NONE, PilotCall.CLOSE) or not snapshot.seat < len(spec.players):
             return unplayed_result(spec, EndingKind.VOID, f"{reason}, while no player was being called")
-        if snapshot.call in (PilotCall.LOAD, PilotCall.BEGIN):
+        seats: tuple[int, ...] = (snapshot.seat,)
+        if snapshot.call in (PilotCall.IMPORT, PilotCall.LOAD, PilotCall.BEGIN):
             kind = EndingKind.CANNOT_START
+        if snapshot.call is PilotCall.IMPORT:  # no agent of this kind can start
+            kinds = [player.kind for player in spec.players]
+            seats = tuple(seat for seat, other in enumerate(kinds) if other == kinds[snapshot.seat])
         record = self.heartbeat.lane[0]
         logged = int(record["logged"])
         actions = self.heartbeat.log[0, : logged >> 6].tobytes() + int(record["word"]).to_bytes(8, "little")
-        ending = Ending(kind, (snapshot.seat,), reason)
+        ending = Ending(kind, seats, reason)
         return InterruptedMatch(spec, ending, self.steps_played, actions[: (logged + 7) // 8], self._settings.record)
 
     def release(self) -> None:

@@ -29,6 +29,7 @@ from engine.play.workers.entry import WorkerSettings
 from engine.play.workers.messages import AgentNumbers, pack_results, unpack_matches
 from engine.play.workers.solo import SLICE, LiveMatchLoop, SoloMatch
 from engine.play.workers.warmup import warm_up
+from engine.plugin_imports import LATE_MODULES
 from engine.processes.bootstrap import OUT_OF_MEMORY
 from engine.processes.channel import Channel, ProtocolError
 from engine.registry import FAMILIES, FORMATS, GAMES, KINDS, TRAINERS, Registry
@@ -73,6 +74,7 @@ def work(end: socket.socket, memory: Any, settings: WorkerSettings) -> int:
     registries: Sequence[Registry[Any]] = (FAMILIES, GAMES, KINDS, FORMATS, TRAINERS)
     for registry in registries:
         registry.rescan()  # plug-ins may have been installed since the fork server started
+    LATE_MODULES.add(settings.plugins)
     try:
         WorkerLoop(Channel(end), heartbeat, settings).run()
     except MemoryError:  # every match in this process is then a suspect

@@ -27,7 +27,7 @@ from engine.play.results import ResultBatch, batches_of
 from engine.play.workers.handle import IsolatedBatch, Job
 from engine.play.workers.job_queue import JobQueue
 from engine.play.workers.messages import WireIds
-from engine.registry import libraries_of
+from engine.registry import import_problem, libraries_of
 
 PARTS = 4  # into which suspects are divided: as many batches as with halves, but half as many failing ones
 
@@ -89,6 +89,9 @@ class Run:
 
     def _needs_of(self, players: tuple[AgentSpec, ...]) -> tuple[bool, tuple[str, ...]]:
         """Whether a player needs a core of its own, and the heavy libraries of their kinds."""
+        for kind in {player.kind for player in players}:
+            if problem := import_problem(kind):
+                self.failure_tracker.broken_kinds[kind] = problem
         timed = any(self.failure_tracker.needs_a_core(player) for player in players)
         return timed, libraries_of(player.kind for player in players)
 
@@ -129,7 +132,8 @@ class Run:
         return self.isolated.popleft()
 
     def _quarantined(self, job: Job) -> bool:
-        refusal = self.failure_tracker.quarantine_result(job.spec)
+        tracker = self.failure_tracker
+        refusal = tracker.quarantine_result(job.spec) or tracker.broken_start(job.spec)
         if refusal is not None:
             self.finish(job, refusal)
         return refusal is not None

@@ -299,9 +299,13 @@ class Scheduler:
                 if self.pool.is_active(worker):
                     self._on_death(worker)
                 continue
-            if (snapshot := worker.overdue(now, self._limits.call, self._limits.row)) is not None:
-                what = "its rules" if snapshot.call is PilotCall.NONE else f"its call of {snapshot.call.name.lower()}()"
-                worker.kill(EndingKind.TIMEOUT, f"{what} did not return within {snapshot.time_limit:.3g} s")
+            if reason := worker.late_start(now, self._limits.start):
+                worker.kill(EndingKind.CRASH, reason)
+                self._on_death(worker)
+                continue
+            if (snapshot := worker.overdue(now, self._limits)) is not None:
+                what = f"{snapshot.call.text} did not return within {snapshot.time_limit:.3g} s"
+                worker.kill(EndingKind.TIMEOUT, what)
             if self._limits.memory is not None and (taken := worker.memory_excess(self._limits.memory)):
                 worker.kill(EndingKind.MEMORY, taken)
 
@@ -326,8 +330,11 @@ class Scheduler:
             return
         if doubtful and live is None and self.run is not None and job.starts < 2:
             self.run.requeue_interrupted([job])  # played once more
-        else:
-            self._finish(worker, job, result)
+            return
+        if worker.heartbeat.read().call is PilotCall.IMPORT and result.ending.seats and self.run is not None:
+            broken = job.spec.players[result.ending.seats[0]].kind
+            self.run.failure_tracker.broken_kinds[broken] = result.ending.reason
+        self._finish(worker, job, result)
 
     def _died_shared(self, worker: WorkerHandle, kind: EndingKind, run: Run) -> None:
         snapshot, held = worker.heartbeat.read(), list(worker.held.values())

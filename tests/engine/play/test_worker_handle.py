@@ -6,16 +6,18 @@ import socket
 from collections.abc import Iterator
 from concurrent.futures import Future
 
+import numpy as np
 import pytest
 
 from engine.play import lane_log
 from engine.play.executors import SequentialMatchExecutor
 from engine.play.failures import InterruptedMatch
+from engine.play.heartbeat import PilotCall
 from engine.play.match import AgentSpec, Ending, EndingKind, Limits, MatchSpec
 from engine.play.replay import verified
 from engine.play.workers import handle
 from engine.play.workers.entry import WorkerSettings
-from engine.play.workers.handle import Job, WireIds, WorkerHandle
+from engine.play.workers.handle import Job, WireIds, WorkerHandle, WorkerLimits
 from engine.processes import launcher
 from engine.registry import new_game
 
@@ -67,6 +69,35 @@ def test_a_worker_reports_its_state(worker: WorkerHandle) -> None:
     assert (worker.view().state, worker.view().playing) == ("playing", "a0 - a0 and 2 more")
     worker.retiring = True
     assert worker.view().state == "retiring"
+
+
+def test_a_process_that_is_not_ready_in_time_is_late(worker: WorkerHandle, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The time counts from its start; until then a fork server may have to import and compile first."""
+    begun = worker._begun
+    assert not worker.late_start(begun + 299.0, 30.0)
+    late = "its process was not started within 300 s: the import of Ringside and torch may hang"
+    worker.libraries = ("torch",)
+    assert worker.late_start(begun + 301.0, 30.0) == late
+    monkeypatch.setattr(WorkerHandle, "pid", 7)
+    assert not worker.late_start(begun + 301.0, 30.0), "it has just started"
+    assert not worker.late_start(begun + 330.0, 30.0)
+    assert worker.late_start(begun + 332.0, 30.0) == "its process was not ready 30 s after its start"
+    worker.ready = True
+    assert not worker.late_start(begun + 332.0, 30.0)
+
+
+def test_the_import_of_a_kind_may_take_three_times_as_long_as_a_call(worker: WorkerHandle) -> None:
+    worker.ready = True
+    worker.play(jobs([b""]), WireIds())
+    numbers, lanes = np.zeros(1, np.uint32), np.zeros(1, np.uint32)
+    for call, seconds in ((PilotCall.LOAD, 10.0), (PilotCall.IMPORT, 30.0)):
+        worker.heartbeat.begin_call(call, numbers, lanes)
+        assert worker.overdue(100.0, WorkerLimits()) is None, "it has just begun"
+        assert worker.overdue(100.0 + seconds - 0.1, WorkerLimits()) is None
+        found = worker.overdue(100.0 + seconds + 0.1, WorkerLimits())
+        assert found is not None
+        assert (found.call, found.time_limit) == (call, seconds)
+        worker.heartbeat.end_call()
 
 
 def test_a_payload_is_sent_once_for_all_agents_that_have_it(worker: WorkerHandle) -> None:
