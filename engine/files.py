@@ -15,6 +15,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from engine.errors import BadValue
+from engine.open_files import is_open_here
 
 LEAGUE_SUFFIX = ".league"
 LEAGUE_NAME = re.compile(rf"{re.escape(LEAGUE_SUFFIX)}(-wal|-shm|-journal|-lock)?", re.IGNORECASE)  # suffix
@@ -43,6 +44,8 @@ def asset(name: str) -> Path | None:
 def read_file(path: Path | str, largest: int, field: str = "file") -> bytes:
     """The content of a file that the user named. Raises BadValue for pipes and devices, which may never end."""
     path = check_path(field, path)
+    if is_open_here(path):
+        raise BadValue(field, str(path), "another file; this is a league that is open")
     try:  # without blocking: opening a named pipe would wait for a writer
         handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
         try:
@@ -94,6 +97,8 @@ def write_file(path: Path | str, data: bytes | Iterable[bytes], overwrite: bool 
 def _is_league(path: Path) -> bool:
     """By its name, existing or not, or by its content."""
     if any(LEAGUE_NAME.fullmatch(file.suffix) for file in (path, Path(os.path.realpath(path)))):
+        return True
+    if is_open_here(path):
         return True
     try:
         if not os.path.isfile(path):

@@ -12,11 +12,11 @@ from contextlib import AbstractContextManager, ExitStack, closing, contextmanage
 from pathlib import Path
 from typing import Any, TypeVar
 
-from engine.errors import BadLeague, LeagueChanged, LeagueError, LeagueHeld, ReadOnly, StorageFailed
+from engine.errors import BadLeague, LeagueChanged, LeagueError, ReadOnly, StorageFailed
 from engine.files import LEAGUE_SUFFIX, check_path
 from engine.league.storage import schema
+from engine.league.storage.access import Access
 from engine.league.storage.file_state import FileState, check_readable, log_has_data, make_log_writable
-from engine.league.storage.lock import Lock
 from engine.league.storage.new_database import (
     remove_database,
     remove_unfinished_backups,
@@ -26,6 +26,7 @@ from engine.league.storage.new_database import (
 from engine.league.storage.readers import ReadConnection, Readers
 from engine.league.storage.sqlite_errors import league_gone, translated_errors
 from engine.league.storage.statements import new_cursor
+from engine.open_files import Identity, identity_of
 
 T = TypeVar("T")
 
@@ -44,17 +45,15 @@ class Database:
         self.read_only = read_only
         self._writing = threading.RLock()
         self._readers = Readers()
-        self._lock: Lock | None = None
         self._copy: Path | None = None  # what is read instead of a file of an older version
         self._closed = False
         self._condition, self._reads = threading.Condition(), 0  # reads under way
         self._commits = 0
         self._state: FileState | None = None  # of a file that is read without locks, when it was opened
-        self._identity: tuple[int, int] | None = None  # of the file when it was opened
+        self._identity: Identity | None = None  # of the file when it was opened
         self._opened = 0  # how often it was opened
         check_readable(self.path)
-        if not read_only:
-            self._lock = self._take_lock()
+        self._access = Access(self.path, read_only)
         try:
             if not read_only:
                 remove_unfinished_backups(self.path)
@@ -66,21 +65,11 @@ class Database:
 
     # Opening
 
-    def _take_lock(self) -> Lock:
-        if not os.access(self.path, os.W_OK):
-            raise ReadOnly(f"{self.path} cannot be written: open it read-only, or copy it to another place")
-        try:
-            return Lock(self.path)
-        except LeagueHeld:
-            raise
-        except OSError as error:
-            reason = f"{self.path.parent} cannot be written ({error.strerror})"
-            raise ReadOnly(f"{reason}: open {self.path.name} read-only, or copy it to another place") from None
-
     def _open(self) -> None:
         """Connect and examine the file; again if its owner starts or stops writing meanwhile."""
         for _ in range(TRIES):
             self._drop_main()
+            self._access.use()
             before = self._find_mode()
             try:
                 self._main = self._connect()
@@ -93,21 +82,13 @@ class Database:
         else:
             raise self._changed()
         self._opened += 1
-        self._identity = self._find_identity()
+        self._identity = identity_of(self.path)
         if self._copy is not None:
             self._state = None  # the copy does not change
 
-    def _find_identity(self) -> tuple[int, int] | None:
-        """What tells the file from another one at this path; None if there is none."""
-        try:
-            found = os.stat(self.path)
-        except OSError:
-            return None
-        return found.st_dev, found.st_ino
-
     def _is_replaced(self) -> bool:
         """Whether the file that was opened is no longer at this path."""
-        return self._identity is not None and self._find_identity() != self._identity
+        return self._identity is not None and identity_of(self.path) != self._identity
 
     def _drop_main(self) -> None:
         if hasattr(self, "_main"):
@@ -412,6 +393,4 @@ class Database:
                 self._main.close()
         if self._copy is not None:
             remove_database(self._copy)
-        if self._lock is not None:
-            self._lock.release()
-            self._lock = None
+        self._access.close()

@@ -31,7 +31,7 @@ class FileState(NamedTuple):
     @classmethod
     def of(cls, league: Path) -> FileState:
         """The file itself last: what happens between the other looks and this one changes its identity."""
-        in_use = _beside(league, "-shm").exists()
+        in_use = has_log_index(league)
         return cls(is_locked(league), log_has_data(league), in_use, _identity(league))
 
 
@@ -41,6 +41,11 @@ def log_has_data(league: Path) -> bool:
         return _beside(league, "-wal").stat().st_size > 0
     except OSError:
         return False
+
+
+def has_log_index(league: Path) -> bool:
+    """Whether a program has the log beside the file open, or had it open when it was killed."""
+    return _beside(league, "-shm").exists()
 
 
 def _beside(league: Path, suffix: str) -> Path:
