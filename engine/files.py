@@ -16,6 +16,7 @@ from pathlib import Path
 
 from engine.errors import BadValue
 from engine.open_files import is_open_here
+from engine.temporary import new_file
 
 LEAGUE_SUFFIX = ".league"
 LEAGUE_NAME = re.compile(rf"{re.escape(LEAGUE_SUFFIX)}(-wal|-shm|-journal|-lock)?", re.IGNORECASE)  # suffix
@@ -119,13 +120,10 @@ def write_atomic(path: Path, data: bytes) -> None:
 
 
 def _write(path: Path, parts: Iterable[bytes], replace: bool) -> None:
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=".ringside-")
-    try:
-        with os.fdopen(handle, "wb") as file:
+    with new_file(path.parent) as temporary:
+        with temporary.open("wb") as file:
             file.writelines(parts)
-        move_into_place(Path(name), path, replace)
-    finally:
-        Path(name).unlink(missing_ok=True)
+        move_into_place(temporary, path, replace)
 
 
 def move_into_place(temporary: Path, path: Path, replace: bool = True) -> None:

@@ -21,6 +21,7 @@ from agents.neat.species import DefaultSpeciesSet
 from engine.errors import BadValue, RingsideError, UnknownName
 from engine.files import asset, read_file
 from engine.game import Game
+from engine.temporary import private_folder
 
 LARGEST_CONFIG = 1 << 20  # bytes
 MOST_GENOMES, MOST_HIDDEN = 100_000, 10_000
@@ -66,7 +67,7 @@ def read_config(text: str, game: Game, population: int = 0) -> Any:
         raise BadValue("population", population, "at least 2")
     if population and parser.has_section("NEAT"):
         parser.set("NEAT", "pop_size", str(population))
-    with tempfile.TemporaryDirectory(prefix="ringside-") as folder:
+    with tempfile.TemporaryDirectory(dir=private_folder()) as folder:
         place = Path(folder) / "neat_config.txt"
         with place.open("w", encoding="utf-8") as file:
             parser.write(file)

@@ -8,7 +8,6 @@ import functools
 import importlib
 import multiprocessing
 import multiprocessing.process
-import multiprocessing.util
 import os
 import signal
 import socket
@@ -20,6 +19,7 @@ from types import FunctionType, SimpleNamespace
 from typing import Any
 
 from engine.processes.bootstrap import ChildSetup, child_main
+from engine.temporary import private_folder
 
 METHOD = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
 WINDOWS = sys.platform == "win32"
@@ -119,7 +119,7 @@ def _start(
     run: str, arguments: tuple[object, ...], setup: ChildSetup, end: socket.socket, output: socket.socket
 ) -> BaseProcess:
     if not WINDOWS:  # children use this process's temporary folder, which is removed even if they are killed
-        multiprocessing.util.get_temp_dir()
+        private_folder()
     given = (end, None if WINDOWS else output, run, arguments, setup)
     libraries = () if setup.libraries in _failed else setup.libraries
     try:

@@ -21,6 +21,7 @@ from engine.play.arena import DEFAULT_LANES, MOST_LANES
 from engine.play.match import EndingKind, Limits, MatchSpec
 from engine.play.play_settings import MOST_WORKERS, default_workers
 from engine.registry import KINDS, is_person, new_game
+from engine.temporary import private_folder
 from league_app.cli import replays
 from league_app.cli.common import (
     add_executor_option,
@@ -109,7 +110,7 @@ def demo(options: argparse.Namespace) -> CommandResult:
     if options.workers is not None:
         check_whole("--workers", options.workers, 1, MOST_WORKERS)
     rounds = -(-options.matches // per_round)
-    with tempfile.TemporaryDirectory(prefix="ringside-") as folder:
+    with tempfile.TemporaryDirectory(dir=private_folder()) as folder:
         path = options.keep or Path(folder) / f"demo{SUFFIX}"
         with LeagueState.new(path, lanes=options.lanes, on=options.on) as state:
             for agent in agents:
@@ -182,7 +183,7 @@ def several(options: argparse.Namespace, game: Any, players: Any, names: dict[st
     check_whole("--pairs", pairs, 1, MAX_PAIRS)
     if options.save:
         raise BadValue("--save", str(options.save), "used with a single match: remove --pairs and --record")
-    with tempfile.TemporaryDirectory(prefix="ringside-") as folder:
+    with tempfile.TemporaryDirectory(dir=private_folder()) as folder:
         recorded_in = options.where if options.record else None
         if recorded_in:
             state = LeagueState(recorded_in, on=options.on)

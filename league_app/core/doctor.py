@@ -252,10 +252,12 @@ def _sqlite() -> Iterator[Finding]:
     """Leagues depend on these two settings; network folders refuse the first, or accept it and lose data."""
     import sqlite3
 
+    from engine.temporary import private_folder
+
     here: Path | None = None  # None: the folder for temporary files
     with contextlib.suppress(TrialFailed, OSError):
         here = _check_writable(Path.cwd())
-    with tempfile.TemporaryDirectory(prefix=".ringside-", dir=here) as folder:
+    with tempfile.TemporaryDirectory(prefix=".ringside-", dir=here or private_folder()) as folder:
         first, second = (sqlite3.connect(Path(folder, "trial"), isolation_level=None) for _ in range(2))
         with contextlib.closing(first), contextlib.closing(second):
             mode = first.execute("PRAGMA journal_mode=WAL").fetchone()[0]

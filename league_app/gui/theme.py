@@ -6,9 +6,7 @@ The theme can change while the window is open. Widgets read `current()` when the
 
 from __future__ import annotations
 
-import atexit
 import functools
-import shutil
 import tempfile
 from pathlib import Path
 from typing import Literal
@@ -19,6 +17,7 @@ from PySide6.QtSvg import QSvgRenderer
 from PySide6.QtWidgets import QApplication
 
 from engine.files import asset
+from engine.temporary import private_folder
 from league_app.gui.palette import DARK, LIGHT, Palette
 from league_app.gui.stylesheet import stylesheet
 
@@ -181,8 +180,7 @@ ICON = QSize(20, 20)
 @functools.lru_cache(maxsize=2)
 def drawn_icons(palette: Palette) -> str:
     """Writes the icons that the style sheet uses to a temporary folder, in the colours of this palette."""
-    folder = Path(tempfile.mkdtemp(prefix="ringside-icons-"))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    folder = Path(tempfile.mkdtemp(dir=private_folder(), prefix="icons-"))
     for name, source, value in (
         ("down", "chevron-down", palette.muted),
         ("up", "chevron-up", palette.muted),

@@ -342,7 +342,7 @@ def test_a_full_disk_leaves_no_part_of_a_copy(path: Path, tmp_path: Path, monkey
     old, full = schema.VERSION, tmp_path / "full"
     monkeypatch.setattr(schema, "VERSION", old + 1)
     monkeypatch.setattr(schema, "MIGRATIONS", {old: lambda db: None})
-    monkeypatch.setattr("tempfile.tempdir", str(full))
+    monkeypatch.setattr("engine.league.storage.database.private_folder", lambda: full)
     with disk(full, "64k"):
         with pytest.raises(StorageFailed, match=f"a temporary copy in {full} failed .*full.*: make room there"):
             League(path, read_only=True)

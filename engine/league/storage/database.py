@@ -27,6 +27,7 @@ from engine.league.storage.readers import ReadConnection, Readers
 from engine.league.storage.sqlite_errors import league_gone, translated_errors
 from engine.league.storage.statements import new_cursor
 from engine.open_files import Identity, identity_of
+from engine.temporary import private_folder
 
 T = TypeVar("T")
 
@@ -200,7 +201,7 @@ class Database:
     def _use_migrated_copy(self, version: int) -> None:
         """Reads from a temporary copy of the current version: a file that was opened read-only is not changed."""
         try:
-            handle, name = tempfile.mkstemp(prefix="ringside-", suffix=SUFFIX)
+            handle, name = tempfile.mkstemp(dir=private_folder(), suffix=SUFFIX)
             os.close(handle)
             self._copy = Path(name)
             with closing(sqlite3.connect(name, isolation_level=None)) as copy:

@@ -71,7 +71,7 @@ def test_a_file_of_version_1_is_backed_up_and_upgraded(path: Path) -> None:
 def test_a_file_of_version_1_is_read_without_being_changed(path: Path, tmp_path: Path, monkeypatch) -> None:
     place = tmp_path / "temporary"
     place.mkdir()
-    monkeypatch.setattr("tempfile.tempdir", str(place))
+    monkeypatch.setattr("engine.league.storage.database.private_folder", lambda: place)
     before = path.read_bytes()
     with League(path, read_only=True) as league:
         check_content(league)

@@ -45,7 +45,7 @@ def test_ctrl_c_during_the_imports_prints_one_line_and_no_traceback(module: str)
 
 def recorded_matches(folder: Path) -> int:
     """Matches in the temporary league of a demo."""
-    for path in folder.glob("ringside-*/demo.league"):
+    for path in folder.glob("ringside.*/*/demo.league"):
         with suppress(RingsideError), League(path, read_only=True) as league:  # it may not be complete yet
             return sum(tournament.played for tournament in league.tournaments())
     return 0
