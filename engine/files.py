@@ -12,6 +12,7 @@ import re
 import stat
 import tempfile
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 
 from engine.errors import BadValue
@@ -114,25 +115,39 @@ def _unwritable(field: str, path: Path, error: OSError) -> BadValue:
     return BadValue(field, str(path), f"a file that can be written ({error.strerror or error})")
 
 
-def write_atomic(path: Path, data: bytes) -> None:
-    """Write a file of the program's own so that a crash leaves either the old or the new content."""
-    _write(path, [data], replace=True)
+def write_private(path: Path, data: bytes) -> None:
+    """Write a file of the program's own, which only this user may read, so that a crash leaves either the old or the
+    new content. A missing folder is made for this user only."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    _write(path, [data], replace=True, mode=0o600)
 
 
-def _write(path: Path, parts: Iterable[bytes], replace: bool) -> None:
+def make_private(path: Path) -> None:
+    """Takes permissions for others away from a file or folder, if it is this user's."""
+    if os.name == "posix":
+        with suppress(OSError):  # it does not exist, or its file system has no permissions
+            found = path.lstat()
+            if found.st_uid == os.geteuid() and found.st_mode & 0o077 and not stat.S_ISLNK(found.st_mode):
+                path.chmod(stat.S_IMODE(found.st_mode) & 0o700)
+
+
+def _write(path: Path, parts: Iterable[bytes], replace: bool, mode: int | None = None) -> None:
     with new_file(path.parent) as temporary:
         with temporary.open("wb") as file:
             file.writelines(parts)
-        move_into_place(temporary, path, replace)
+        move_into_place(temporary, path, replace, mode)
 
 
-def move_into_place(temporary: Path, path: Path, replace: bool = True) -> None:
-    """Flush a temporary file and rename it to `path`. Raises FileExistsError if `path` exists and not `replace`."""
+def move_into_place(temporary: Path, path: Path, replace: bool = True, mode: int | None = None) -> None:
+    """Flush a temporary file and rename it to `path`. Raises FileExistsError if `path` exists and not `replace`.
+    `mode`: its permissions; by default those of any new file, which a temporary one does not have."""
     with temporary.open("rb") as file:
         os.fsync(file.fileno())
-    umask = os.umask(0)
-    os.umask(umask)
-    os.chmod(temporary, 0o666 & ~umask)  # as any new file; temporary files are readable by their owner only
+    if mode is None:
+        umask = os.umask(0)
+        os.umask(umask)
+        mode = 0o666 & ~umask
+    os.chmod(temporary, mode)
     if replace:
         os.replace(temporary, path)
     else:

@@ -6,6 +6,18 @@ import os
 import sys
 from pathlib import Path
 
+from engine.files import make_private
+
+
+def private_file(name: str) -> Path:
+    """The path of a file that only this user may read, also if it had other permissions. So may the folder, but one
+    that RINGSIDE_HOME names keeps its permissions."""
+    folder = data_dir()
+    if not os.environ.get("RINGSIDE_HOME"):
+        make_private(folder)
+    make_private(folder / name)
+    return folder / name
+
 
 def data_dir() -> Path:
     """The folder of settings, confirmed engines and the sample league; RINGSIDE_HOME overrides it."""

@@ -18,16 +18,16 @@ from typing import Any
 
 from agents.usi.engine_spec import EngineSpec, engine_of
 from engine.errors import BadValue, NotConfirmed
-from engine.files import write_atomic
+from engine.files import write_private
 from engine.play.match import AgentSpec
-from engine.user_dirs import data_dir
+from engine.user_dirs import private_file
 
 LARGEST = 4 << 20  # bytes of the file of confirmations
 LARGEST_PROGRAM = 2 << 30  # bytes of a program
 
 
 def place() -> Path:
-    return data_dir() / "engines.json"
+    return private_file("engines.json")
 
 
 def key(engine: EngineSpec) -> str:
@@ -93,8 +93,7 @@ def approve(engine: EngineSpec) -> None:
     now = time.strftime("%Y-%m-%d %H:%M:%S")
     known[key(engine)] = {"command": engine.line, "options": dict(engine.options), "files": files, "confirmed": now}
     try:
-        place().parent.mkdir(parents=True, exist_ok=True)
-        write_atomic(place(), json.dumps(known, indent=1).encode())
+        write_private(place(), json.dumps(known, indent=1).encode())
     except OSError as error:
         raise BadValue("file", str(place()), f"a file that can be written ({error.strerror})") from None
 

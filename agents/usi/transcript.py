@@ -8,6 +8,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TextIO
 
+from engine.open_files import FLAGS
+
 FOLDER = "RINGSIDE_ENGINE_LOG"
 LARGEST = 8 << 20  # characters of one file
 
@@ -23,8 +25,10 @@ class Transcript:
             name = "".join(letter if letter.isalnum() or letter in "-_" else "-" for letter in agent)[:60]
             with suppress(OSError):
                 path = Path(folder).expanduser()
-                path.mkdir(parents=True, exist_ok=True)
-                self._file = (path / f"{name}-{seed:016x}.log").open("a", encoding="utf-8", errors="replace")
+                path.mkdir(mode=0o700, parents=True, exist_ok=True)
+                log = path / f"{name}-{seed:016x}.log"
+                handle = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | FLAGS, 0o600)
+                self._file = os.fdopen(handle, "a", encoding="utf-8", errors="replace")
                 now = time.strftime("%Y-%m-%d %H:%M:%S")
                 self.note("*", f"{now}: {agent} runs {command}, seed {seed:016x}")
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from engine.user_dirs import data_dir
+from engine.user_dirs import data_dir, private_file
 
 
 def settings_file() -> Path:
-    return data_dir() / "window.json"
+    return private_file("window.json")
 
 
 def sample_league() -> Path:

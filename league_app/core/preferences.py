@@ -9,7 +9,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from engine.files import write_atomic
+from engine.files import write_private
 
 RECENT = 8  # leagues
 LARGEST = 1 << 20
@@ -46,8 +46,7 @@ class Preferences:
 
     def save(self) -> None:
         try:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            write_atomic(self._path, json.dumps(self._values, indent=1).encode())
+            write_private(self._path, json.dumps(self._values, indent=1).encode())
             self.trouble = ""
         except OSError as error:
             self.trouble = f"preferences cannot be saved in {self._path}: {error.strerror or error}"

@@ -20,7 +20,7 @@ def games() -> list[str]:
 
 def open_or_create(path: Path, plugins: Sequence[str] = ()) -> LeagueState:
     """Opens the sample league, or creates it without any match played."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     if path.exists():
         return LeagueState(path, plugins=plugins)
     state = LeagueState.new(path, plugins=plugins)
