@@ -56,7 +56,7 @@ def population_columns(population: Population, reading: Reading) -> tuple[Popula
         PopulationColumn(
             NUMBER,
             "#",
-            "In the order in which they were made",
+            "Number, in the order of creation",
             True,
             lambda individual: individual.number,
             lambda individual: str(individual.number),
@@ -91,7 +91,7 @@ def population_columns(population: Population, reading: Reading) -> tuple[Popula
     taken = {column.name for column in columns} | {STATUS, *OUTCOME}
     for place, declared in enumerate(population.columns):
         columns.append(_value_column(population, place, declared, taken))
-    about = "Best: of all so far. Current: a member of the current generation. Or why it has no fitness"
+    about = "Whether it is the best so far or in the current generation, or why it has no fitness"
 
     def text(individual: Individual) -> str:
         return status(individual, best)

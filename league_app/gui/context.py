@@ -184,7 +184,7 @@ class AppContext(QObject):
         if self.undo.index() == index:
             self.undo_change()
         else:
-            self.notify("This is not the latest change any more: undo the later ones first (Ctrl+Z)", "warn")
+            self.notify("This is no longer the latest change: undo the later ones first (Ctrl+Z)", "warn")
 
     def archive_offer(self, agents: Sequence[str]) -> Offer:
         """A toast button that archives agents that were just added; they stay in the file."""

@@ -58,7 +58,7 @@ class LeagueFileActions(QObject):
     @Slot()
     def sample(self) -> None:
         if not self._is_open(paths.sample_league()):
-            self._load("Preparing the sample league", _Loader(_open_sample, paths.sample_league()))
+            self._load("Preparing the sample league...", _Loader(_open_sample, paths.sample_league()))
 
     @Slot(str)
     def open_path(self, path: str | Path) -> None:

@@ -75,7 +75,7 @@ class IndependentConfig(ExperimentSettings, Trainer):
     checkpoint_every: int = option(200, low=1, high=1_000_000, help="epochs between checkpoints")
 
     enabled: bool = option(
-        True, help="whether the switches below count; if not, agents act and learn one after the other"
+        True, help="whether the switches below have an effect; if not, agents act and learn one after the other"
     )
     parallel_actions: bool = option(True, help="observe and ask all agents in one call")
     parallel_training: bool = option(True, help="update all agents at once")

@@ -38,7 +38,7 @@ from league_app.gui.widgets.form import CONTROL, LABEL, Form
 
 DELAY = 200  # milliseconds from the last edit to the estimate
 HEIGHT, TITLE_BAR = 720, 40  # pixels
-WAITING = "\N{HORIZONTAL ELLIPSIS}"
+WAITING = "..."
 COMPILING = f"compiling kernels to measure the speed, a minute or two{WAITING}"
 
 

@@ -67,7 +67,7 @@ class RunCard(Card):
         self.bar.setAccessibleName("Matches played")
         self.count, self.share = label(), label("", "muted")
         self.rate, self.left = label("", "caption"), label("", "caption")
-        self.pause_button = button("Pause", self.pause.emit, icon="pause", tip="Finish running matches, then wait")
+        self.pause_button = button("Pause", self.pause.emit, icon="pause", tip="Finish running matches, then pause")
         self.pause_button.setSizePolicy(self.bar.sizePolicy())
         self.finish_button = IconButton("finish", "Finish running matches, then stop", self.finish.emit, flat=False)
         self.stop_button = IconButton(
