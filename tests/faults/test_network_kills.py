@@ -147,7 +147,7 @@ def test_a_killed_session_leaves_no_learner_and_continues_from_its_checkpoint(se
         os.kill(session.pid or 0, signal.SIGKILL)
         until(lambda: not any(map(_runs, pids)))
     saved = path.read_bytes()
-    about, states = (contents := read(saved, HUNT.spec.name)).about, contents.states
+    about, states = (contents := read(saved, HUNT.spec)).about, contents.states
     made = [math.prod((1 << 24, states[seat][-3])) + states[seat][-2] for seat in (0, 1)]
     assert min(made) > 0
     with two_agents(FREE, saved=saved, epochs=about.epoch + 4) as environment:

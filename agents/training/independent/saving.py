@@ -14,6 +14,8 @@ from engine.errors import BadValue
 from engine.game import Game
 from engine.play.match import AgentSpec
 
+FIXED = ("lanes", "seed", "turns_per_update", "evaluate_matches")  # settings that a checkpoint continues with
+
 
 class Experiment(Protocol):
     """What is saved of a `ParallelEnvironment`."""
@@ -46,9 +48,11 @@ def save_experiment(environment: Experiment) -> bytes:
     about = SavedExperiment(
         FORMAT,
         VERSION,
-        environment.game.spec.name,
+        environment.game.spec,
         settings.lanes,
         settings.seed,
+        settings.turns_per_update,
+        settings.evaluate_matches,
         environment.epoch,
         environment.rows - environment.partial,
         updates,
@@ -65,11 +69,11 @@ def save_experiment(environment: Experiment) -> bytes:
 
 
 def restore_experiment(environment: Experiment, data: bytes) -> None:
-    """Continues with a checkpoint; raises BadValue if it is of another experiment."""
-    contents = read(data, environment.game.spec.name)
+    """Continues with a checkpoint; raises an error if it is of another experiment."""
+    contents = read(data, environment.game.spec)
     about, population = contents.about, environment.population
-    for field, mine in (("lanes", environment.settings.lanes), ("seed", environment.settings.seed)):
-        if getattr(about, field) != mine:
+    for field in FIXED:
+        if getattr(about, field) != (mine := getattr(environment.settings, field)):
             raise BadValue(field, mine, f"{getattr(about, field)}, as in the checkpoint")
     roles = [agent.role for agent in about.agents]
     if roles != [member.role for member in population.members]:

@@ -19,10 +19,10 @@ from safetensors.numpy import load, save
 from agents.training.independent.evaluation import BestAgent
 from agents.training.independent.reports import EpochTally
 from engine import codec
-from engine.errors import BadValue
-from engine.play.match import AgentSpec
+from engine.errors import BadValue, VersionMismatch
+from engine.play.match import AgentSpec, GameSpec
 
-FORMAT, VERSION = "ringside-independent-checkpoint", 1
+FORMAT, VERSION = "ringside-independent-checkpoint", 2
 LARGEST = 16 << 20  # bytes of JSON
 LARGEST_ARRAY = 8 << 30  # bytes of an array of a buffer after decompression
 ABOUT, BEST = "about", "best"
@@ -59,9 +59,11 @@ class SavedExperiment:
 
     format: str
     version: int
-    game: str
+    game: GameSpec
     lanes: int
     seed: int
+    turns_per_update: int
+    evaluate_matches: int
     epoch: int
     rows: int  # turns that were added to each buffer, on all lanes at once
     updates: int  # that were due and made; of the agent that is ahead, if they differ
@@ -112,15 +114,14 @@ def dump(
     return save(tensors)
 
 
-def read(data: bytes, game: str) -> ExperimentContents:
-    """Reads what `dump` wrote; raises BadValue for anything else."""
+def read(data: bytes, game: GameSpec) -> ExperimentContents:
+    """Reads what `dump` wrote of an experiment with this game; raises an error for anything else."""
     try:
         tensors = load(data)
     except (SafetensorError, ValueError) as error:
         raise BadValue("checkpoint", str(error), "safetensors") from None
     about = codec.load(SavedExperiment, _bytes(tensors, ABOUT), LARGEST, format=FORMAT, version=VERSION)
-    if about.game != game:
-        raise BadValue("checkpoint.game", about.game, game)
+    _check_game(about.game, game)
     contents = ExperimentContents(about, {}, {}, {}, _bytes(tensors, BEST))
     for seat, agent in enumerate(about.agents):
         if agent.kind:
@@ -135,6 +136,18 @@ def read(data: bytes, game: str) -> ExperimentContents:
         }
     _check_counters(contents)
     return contents
+
+
+def _check_game(saved: GameSpec, game: GameSpec) -> None:
+    """Raises an error if the game of the checkpoint is another one, or has other options."""
+    if saved.name != game.name:
+        raise BadValue("checkpoint.game", saved.name, game.name)
+    if saved.version != game.version:
+        raise VersionMismatch("game", game.name, saved.version, game.version)
+    options = dict(saved.options)
+    for name, value in game.options:
+        if options.get(name) != value:
+            raise BadValue(f"option {name} of {game.name}", value, f"{options.get(name)!r}, as in the checkpoint")
 
 
 def _check_counters(contents: ExperimentContents) -> None:

@@ -129,7 +129,7 @@ def _environment(
     if context.state is None:
         others = _opponents(settings, context)
     else:
-        others = [spec for _, spec in sorted(read(context.state, game.spec.name).players.items())]
+        others = [spec for _, spec in sorted(read(context.state, game.spec).players.items())]
     agents: Agents = [*[settings.learner(game)] * len(roles), *others]
     cores = learner_cores(context.workers)
     return ParallelEnvironment(game, agents, settings.experiment(), saved=context.state, stopping=stopping, cores=cores)

@@ -77,7 +77,7 @@ def test_an_agent_of_the_league_takes_seats_among_independent_learners(state: Le
     assert resumed.state is RunState.FINISHED, "the checkpoint has the agent that takes the seats"
     saved = state.training.sessions.state(job.number, 3)
     assert saved is not None
-    assert set(read(saved[1], HUNT.name).players) == {1, 2}
+    assert set(read(saved[1], HUNT).players) == {1, 2}
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -15,8 +16,9 @@ from agents.training.independent import LearnerSettings, ParallelEnvironment, po
 from agents.training.independent.calibration import Calibration
 from agents.training.independent.reports import ExperimentResult
 from agents.training.independent.speedup import Resources
+from agents.training.independent.state import read
 from agents.training.matchmaking import ready_bots
-from engine.errors import BadValue, UnknownName
+from engine.errors import BadValue, UnknownName, VersionMismatch
 from engine.game import Game
 from engine.play.match import AgentSpec
 from engine.registry import new_game
@@ -256,6 +258,33 @@ def test_agents_that_do_not_learn_take_seats_and_are_saved() -> None:
     assert again == saved
     with pytest.raises(BadValue, match="as in the checkpoint"):
         experiment(saved=saved)
+
+
+@pytest.mark.parametrize(
+    ("other", "match"),
+    [
+        ({"lanes": 5}, "lanes = 5: must be 4, as in the checkpoint"),
+        ({"seed": 4}, "seed = 4: must be 3, as in the checkpoint"),
+        ({"turns_per_update": 1}, "turns_per_update = 1: must be 16, as in the checkpoint"),
+        ({"evaluate_matches": 8}, "evaluate_matches = 8: must be 4, as in the checkpoint"),
+        (
+            {"game": new_game("treasure-hunt", seats=3, turns=7)},
+            "option turns of treasure-hunt = 7: must be 20, as in the checkpoint",
+        ),
+        ({"game": new_game("pong"), "agents": [IQN] * 2}, r"checkpoint\.game = 'treasure-hunt': must be pong"),
+    ],
+)
+def test_a_checkpoint_of_another_experiment_is_refused(
+    other: dict[str, Any], match: str, reference: tuple[ExperimentResult, bytes]
+) -> None:
+    with pytest.raises(BadValue, match=match):
+        experiment(saved=reference[1], **other)
+
+
+def test_a_checkpoint_of_another_version_of_the_game_is_refused(reference: tuple[ExperimentResult, bytes]) -> None:
+    later = replace(HUNT.spec, version=HUNT.spec.version + 1)
+    with pytest.raises(VersionMismatch, match="'treasure-hunt' was recorded with version"):
+        read(reference[1], later)
 
 
 def test_players_are_the_networks_of_the_learners() -> None:

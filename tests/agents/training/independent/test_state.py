@@ -11,7 +11,8 @@ from safetensors.numpy import load, save
 
 from agents.training.independent.state import BITS, BYTES, RAW, SavedArray, pack, read, unpack
 from engine.errors import BadValue
-from tests.agents.training.independent.test_environment import run
+from engine.registry import new_game
+from tests.agents.training.independent.test_environment import HUNT, run
 
 ZEROS = np.zeros((3, 5), np.float32)
 ARRAYS: list[tuple[Any, str]] = [
@@ -56,20 +57,20 @@ def test_arrays_that_are_not_what_they_should_be_are_refused(wrong: SavedArray) 
 def test_damaged_checkpoints_are_refused() -> None:
     _, saved = run(epochs=2)
     with pytest.raises(BadValue, match="safetensors"):
-        read(saved[:100], "treasure-hunt")
+        read(saved[:100], HUNT.spec)
     with pytest.raises(BadValue, match="pong"):
-        read(saved, "pong")
+        read(saved, new_game("pong").spec)
     for name in ("about", "state.0", "buffer.1.obs", "best"):
         rest = {key: value for key, value in load(saved).items() if key != name}
         with pytest.raises(BadValue, match=name):
-            read(save(rest), "treasure-hunt")
+            read(save(rest), HUNT.spec)
     about = json.loads(load(saved)["about"].tobytes())
     about["agents"][1]["arrays"].pop()
     with pytest.raises(BadValue, match=r"agents\[1\]\.arrays"):
-        read(save(load(saved) | {"about": np.frombuffer(json.dumps(about).encode(), np.uint8)}), "treasure-hunt")
+        read(save(load(saved) | {"about": np.frombuffer(json.dumps(about).encode(), np.uint8)}), HUNT.spec)
     broken = load(saved) | {"buffer.1.obs": np.frombuffer(b"not compressed", np.uint8)}
     with pytest.raises(BadValue, match="zlib"):
-        read(save(broken), "treasure-hunt")
+        read(save(broken), HUNT.spec)
 
 
 @pytest.mark.parametrize(
@@ -86,7 +87,7 @@ def test_counters_that_do_not_fit_the_rest_are_refused(change: Any, match: str) 
     _, saved = run(epochs=2)
     about = json.loads(load(saved)["about"].tobytes()) | change
     with pytest.raises(BadValue, match=match):
-        read(save(load(saved) | {"about": np.frombuffer(json.dumps(about).encode(), np.uint8)}), "treasure-hunt")
+        read(save(load(saved) | {"about": np.frombuffer(json.dumps(about).encode(), np.uint8)}), HUNT.spec)
 
 
 def test_a_state_whose_counters_are_no_numbers_is_refused() -> None:

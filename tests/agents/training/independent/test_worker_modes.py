@@ -245,7 +245,7 @@ def test_learners_that_fail_for_good_leave_a_checkpoint_of_what_they_published(m
         send_all(settings, context)
     [checkpoint] = of(Checkpoint, context.events)
     assert len(checkpoint.players) == 3
-    about = read(checkpoint.state, HUNT.spec.name).about
+    about = read(checkpoint.state, HUNT.spec).about
     assert about.updates > 0
     assert about.epoch > 0
     with experiment(FREE, agents=[settings.learner(HUNT)] * 3, saved=checkpoint.state) as environment:
