@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 from PySide6.QtGui import QShortcut
 from pytestqt.qtbot import QtBot
 
+from agents.training.hybrid.config import HybridConfig
 from league_app.core.guide import load_pages
 from league_app.gui.context import AppContext
 from league_app.gui.dialogs.training_session import NewSessionDialog, ResumeSessionDialog
@@ -191,7 +193,33 @@ def test_an_error_leads_to_its_field_and_disappears_when_that_is_edited(context:
     assert not dialog.error.isVisible()
 
 
-TRAINER_PAGES = [("neat", "training"), ("independent", "independent"), ("ppo", "training#train-by-ppo")]
+def test_the_form_of_a_hybrid_search_has_its_settings_presets_and_errors(context: AppContext, qtbot: QtBot) -> None:
+    dialog = opened(context, qtbot, "hybrid")
+    assert dialog.form is not None
+    dialog.game.setCurrentIndex(dialog.game.findData("pong"))
+    assert dialog.form.preset.itemText(0) == "Pong"
+    values = dialog.form.values()
+    assert set(values) == {field.name for field in fields(HybridConfig)}
+    preset = dict(HybridConfig.presets["Pong"])
+    assert {name: values[name] for name in preset} == preset
+    assert (values["from_league"], values["mode"], values["epochs"]) == ("strongest", "auto", 20)
+    assert not dialog.ancestor.isEnabled(), "a search begins with new architectures"
+    dialog.form.set_values({"teacher": "Nobody"})
+    dialog.start.click()
+    until(qtbot, lambda: "Nobody" in dialog.error.text() and dialog.start.isEnabled())
+    until(qtbot, dialog.form.control("teacher").hasFocus)
+    dialog.form.set_values({"teacher": "", "mutation_rate_min": 0.9})
+    dialog.start.click()
+    until(qtbot, lambda: "must be at most mutation_rate_max (0.8)" in dialog.error.text())
+    assert context.league.training.sessions.all() == []
+
+
+TRAINER_PAGES = [
+    ("neat", "training"),
+    ("independent", "independent"),
+    ("ppo", "training#train-by-ppo"),
+    ("hybrid", "hybrid"),
+]
 
 
 @pytest.mark.parametrize(("trainer", "page"), TRAINER_PAGES)
