@@ -69,11 +69,14 @@ def run_trial(seed: int, config: Mapping[str, Any]) -> Trial:
     began = time.perf_counter()
     search = HybridNeuroevolution({**config, "seed": seed}, train, select)
     search.evolve()
-    models = sum(one.evaluated for one in search.history)
+    models = sum(generation.evaluated for generation in search.history)
     drawn = {**config, "seed": seed, "population_size": models, "max_generations": 1}
     random = HybridNeuroevolution(drawn, train, select)
     random.evolve()
-    first = min((one for one in search.individuals if one.candidate.generation == 1), key=lambda one: one.standing)
+    first = min(
+        (member for member in search.individuals if member.candidate.generation == 1),
+        key=lambda member: member.standing,
+    )
     assert search.best is not None
     assert random.best is not None
     best = {SEARCH: search.best, FIRST: first, RANDOM: random.best}
@@ -82,8 +85,8 @@ def run_trial(seed: int, config: Mapping[str, Any]) -> Trial:
         FIRST: _answers(first, search, inputs) == labels,
         RANDOM: random.predict(inputs).argmax(axis=1) == labels,
     }
-    fitness = {name: one.fitness or 0.0 for name, one in best.items()}
-    layers = {name: layers_text(one.genome) for name, one in best.items()}
+    fitness = {name: member.fitness or 0.0 for name, member in best.items()}
+    layers = {name: layers_text(member.genome) for name, member in best.items()}
     return Trial(seed, models, right, fitness, layers, time.perf_counter() - began)
 
 
@@ -136,9 +139,10 @@ def all_lines(trials: Sequence[Trial]) -> Iterator[str]:
     yield f"all {len(trials)} seeds"
     for name in KINDS:
         shares = [float(trial.right[name].mean()) for trial in trials]
-        yield f"  {name:16} test {statistics.mean(shares):.4f}, by seed {', '.join(f'{one:.4f}' for one in shares)}"
+        yield f"  {name:16} test {statistics.mean(shares):.4f}, by seed {', '.join(f'{share:.4f}' for share in shares)}"
     for other in (FIRST, RANDOM):
-        yield f"  search - {other}: {_text(difference([(one.right[SEARCH], one.right[other]) for one in trials]))}"
+        pairs = [(trial.right[SEARCH], trial.right[other]) for trial in trials]
+        yield f"  search - {other}: {_text(difference(pairs))}"
 
 
 def _text(found: Difference) -> str:

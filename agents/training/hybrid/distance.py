@@ -25,7 +25,7 @@ def distance(first: Genome, second: Genome) -> float:
 
 def _apart(first: Sequence[ConvGene | DenseGene], second: Sequence[ConvGene | DenseGene]) -> float:
     """The sum of the distances of layers."""
-    both = sum(_layer(one, other) for one, other in zip(first, second, strict=False))
+    both = sum(_layer(gene, other) for gene, other in zip(first, second, strict=False))
     return both + abs(len(first) - len(second))
 
 
@@ -41,7 +41,7 @@ def _layer(first: ConvGene | DenseGene, second: ConvGene | DenseGene) -> float:
 
 def _training(first: Genome, second: Genome) -> float:
     dropout = min(abs(first.dropout - second.dropout) / DROPOUTS[-1], 1.0)
-    rates = [_place(one.learning_rate, LEARNING_RATES[one.optimiser]) for one in (first, second)]
+    rates = [_place(genome.learning_rate, LEARNING_RATES[genome.optimiser]) for genome in (first, second)]
     decay = float(first.weight_decay != second.weight_decay)
     if first.weight_decay and second.weight_decay:
         decay = _ratio(first.weight_decay, second.weight_decay, DECAY_RANGE)
@@ -60,5 +60,5 @@ def _ratio(first: float, second: float, whole: float) -> float:
 
 def mean_distance(genomes: Sequence[Genome]) -> float:
     """Of all pairs: the diversity of a population."""
-    apart = [distance(one, other) for k, one in enumerate(genomes) for other in genomes[:k]]
+    apart = [distance(genome, other) for k, genome in enumerate(genomes) for other in genomes[:k]]
     return math.fsum(apart) / len(apart) if apart else 0.0

@@ -68,10 +68,10 @@ class Evaluator(Closing):
             while mine and not stop_now():
                 with self._lock:
                     finished = [] if self._closing else self._advance(stop_now)
-                for one in finished:
-                    outcome = self._settle(one) if one.job.number in mine else None
+                for ended in finished:
+                    outcome = self._settle(ended) if ended.job.number in mine else None
                     if outcome is not None:
-                        mine.discard(one.job.number)
+                        mine.discard(ended.job.number)
                         yield outcome
         finally:
             self._waiting.clear()
@@ -151,9 +151,9 @@ class Evaluator(Closing):
                 return
             free.begin(self._waiting.popleft())
 
-    def _settle(self, one: Finished) -> Outcome | None:
+    def _settle(self, ended: Finished) -> Outcome | None:
         """The outcome of a job; None if the model is trained once more."""
-        worker, job, result, began, seconds = one
+        worker, job, result, began, seconds = ended
         self._seconds += seconds
         if self._span is not None:
             self._span(Span(worker.name, "train", began, seconds))

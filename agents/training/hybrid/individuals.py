@@ -26,20 +26,20 @@ COLUMNS = (
 def population_of(state: bytes) -> Population:
     """The population in a state that `Search.save` returned; raises BadValue for anything else."""
     search = Search.load(state)
-    members, best = {one.number for one in search.members}, search.best
+    members, best = {member.number for member in search.members}, search.best
     shape, outputs = search.space.shape, search.space.outputs
     individuals = tuple(
         Individual(
-            one.number,
-            one.candidate.generation,
-            one.candidate.parents,
-            one.fitness,
-            _values(one, search),
-            one.number in members,
-            one.outcome.error if one.outcome else "",
-            architecture_diagram(one.genome.architecture, shape, outputs),
+            member.number,
+            member.candidate.generation,
+            member.candidate.parents,
+            member.fitness,
+            _values(member, search),
+            member.number in members,
+            member.outcome.error if member.outcome else "",
+            architecture_diagram(member.genome.architecture, shape, outputs),
         )
-        for one in search.individuals
+        for member in search.individuals
     )
     return Population(search.generation, FITNESS, COLUMNS, individuals, best.number if best else None)
 

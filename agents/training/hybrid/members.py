@@ -71,13 +71,13 @@ class Generation:
 
 def ranked(members: Sequence[Member]) -> list[Member]:
     """The members that did not fail, the best first."""
-    return sorted((one for one in members if one.fitness is not None), key=lambda one: one.standing)
+    return sorted((member for member in members if member.fitness is not None), key=lambda member: member.standing)
 
 
 def spread_of(members: Sequence[Member]) -> tuple[float, float, float]:
     """Mean and standard deviation of fitness, and diversity, of members that did not fail. The order of the members
     makes no difference."""
-    values = [one.fitness for one in members if one.fitness is not None]
+    values = [member.fitness for member in members if member.fitness is not None]
     mean = math.fsum(values) / len(values)
     deviation = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / len(values))
-    return mean, deviation, mean_distance([one.genome for one in members])
+    return mean, deviation, mean_distance([member.genome for member in members])

@@ -151,10 +151,10 @@ class HybridNeuroevolution(Closing):
                 with self._lock:
                     self._search.tell(outcome)
                     members = self._search.members
-                member = next(one for one in members if one.genome.key == outcome.key)
+                member = next(known for known in members if known.genome.key == outcome.key)
                 if outcome.error:
                     logger.warning("model %d failed: %s", member.number, outcome.error)
-                done = sum(one.outcome is not None for one in members)
+                done = sum(known.outcome is not None for known in members)
                 self.evaluation_mode = evaluator.mode
                 self._report(Evaluated(self.generation + 1, member, done, len(members), evaluator.mode))
 

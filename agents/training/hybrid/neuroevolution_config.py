@@ -119,7 +119,7 @@ def _plain(name: str, value: Any) -> Any:
     """Numbers of numpy as those of Python, and lists of devices as texts."""
     if isinstance(value, np.generic):
         return value.item()
-    if name == "devices" and isinstance(value, list | tuple) and all(isinstance(one, str) for one in value):
+    if name == "devices" and isinstance(value, list | tuple) and all(isinstance(device, str) for device in value):
         return ",".join(value)
     return value
 

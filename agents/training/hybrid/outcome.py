@@ -81,6 +81,7 @@ def failure_of(error: BaseException) -> Failure:
 def describe_failures(failures: Sequence[Failure]) -> str:
     """Why a model has no fitness, after all its attempts."""
     *earlier, last = failures
-    alone = ", also when it was trained alone" if last.by_others and any(one.by_others for one in earlier) else ""
+    was_alone = any(failure.by_others for failure in earlier)
+    alone = ", also when it was trained alone" if last.by_others and was_alone else ""
     advice = ". Smaller minibatches or smaller models need less" if last.memory else ""
     return f"{last.text}{alone}{advice}"

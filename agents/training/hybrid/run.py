@@ -48,8 +48,8 @@ class Run:
     @property
     def unfinished(self) -> str:
         """How much of the generation in progress is done, in words; empty if nothing is."""
-        new = [one for one in self.search.members if one.candidate.generation > self.search.generation]
-        done = sum(one.outcome is not None for one in new)
+        new = [member for member in self.search.members if member.candidate.generation > self.search.generation]
+        done = sum(member.outcome is not None for member in new)
         return "" if self.search.completed or not done else f", and {done} of {len(new)} models of the next one"
 
     # The best player

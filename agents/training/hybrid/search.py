@@ -7,7 +7,7 @@
         search.advance()
     search.best.genome
 
-The result depends on the settings, the plan and the outcomes, not on the order in which outcomes are told, nor on
+The result depends on the settings, the plan and the outcomes, not on the order in which outcomes arrive, nor on
 interruptions. There is no generator of random numbers whose state would have to be saved.
 """
 
@@ -24,8 +24,8 @@ from agents.training.hybrid.search_settings import ENDS, SearchSettings
 from agents.training.hybrid.search_state import (
     FORMAT,
     VERSION,
-    Course,
     SavedSearch,
+    SearchProgress,
     best_of,
     check_outcome,
     dump_search,
@@ -49,7 +49,7 @@ class Search:
         self.settings, self.plan, self.data = settings, plan, data
         self.space = settings.space(shape, outputs)
         candidates = tuple(first_generation(settings, self.space))
-        self._course = Course(candidates, tuple(range(1, len(candidates) + 1)), ())
+        self._progress = SearchProgress(candidates, tuple(range(1, len(candidates) + 1)), ())
         self._outcomes: dict[str, Outcome] = {}  # by genome key; only the best one keeps its tensors
         self._leader: Member | None = None  # the best one, unless a KeyboardInterrupt came at the wrong moment
 
@@ -59,17 +59,18 @@ class Search:
         """The genomes that must be trained, each once, in a fixed order. If the last generation is complete and the
         search has not ended, the next one is bred first."""
         if self.completed and self.end_reason() is None:
-            self._course = self._next_course()
-        genomes = dict.fromkeys(self._course.candidates[number - 1].genome for number in self._course.members)
+            self._progress = self._with_next_generation()
+        genomes = dict.fromkeys(self._progress.candidates[number - 1].genome for number in self._progress.members)
         return [genome for genome in genomes if genome.key not in self._outcomes]
 
     def tell(self, outcome: Outcome) -> None:
-        """Store what came of one of the pending genomes; their order makes no difference."""
-        numbers = [one.number for one in self.members if one.outcome is None and one.genome.key == outcome.key]
+        """Store the outcome of a pending genome; their order makes no difference."""
+        waiting = [member for member in self.members if member.outcome is None]
+        numbers = [member.number for member in waiting if member.genome.key == outcome.key]
         if not numbers:
             raise BadValue("outcome.key", outcome.key, "the key of a genome that has no outcome yet")
         check_outcome(outcome)
-        told = Member(min(numbers), self._course.candidates[min(numbers) - 1], outcome)
+        told = Member(min(numbers), self._progress.candidates[min(numbers) - 1], outcome)
         leader = self._leader
         if outcome.fitness is None or (leader is not None and leader.standing < told.standing):
             self._outcomes[outcome.key] = replace(outcome, tensors=b"")
@@ -85,16 +86,16 @@ class Search:
             needed = f"{missing:,} models have no outcome yet" if not self.completed else "no generation is in progress"
             raise RingsideError(f"generation {self.generation + 1} cannot be completed: {needed}")
         generation = self._summary()
-        self._course = replace(self._course, history=(*self._course.history, generation))
+        self._progress = replace(self._progress, history=(*self._progress.history, generation))
         return generation
 
     def end_reason(self) -> str | None:
         """Why the search has ended, one of `END_REASONS`; None if it goes on."""
-        history, settings = self._course.history, self.settings
+        history, settings = self._progress.history, self.settings
         best, improved = -1.0, 0
-        for one in history:
-            if one.best > best:
-                best, improved = one.best, one.number
+        for generation in history:
+            if generation.best > best:
+                best, improved = generation.best, generation.number
         if settings.target_fitness and best >= settings.target_fitness:
             return TARGET
         if len(history) >= settings.max_generations:
@@ -108,31 +109,31 @@ class Search:
     @property
     def generation(self) -> int:
         """Number of completed generations."""
-        return len(self._course.history)
+        return len(self._progress.history)
 
     @property
     def completed(self) -> bool:
         """Whether the members are of a completed generation; then `pending` breeds the next one, unless all is done."""
-        return self._course.completed
+        return self._progress.completed
 
     @property
     def history(self) -> tuple[Generation, ...]:
-        return self._course.history
+        return self._progress.history
 
     @property
     def members(self) -> list[Member]:
         """Those of the generation in progress, or of the last one until the next one is bred."""
-        return [self._member(number) for number in self._course.members]
+        return [self._member(number) for number in self._progress.members]
 
     @property
     def individuals(self) -> list[Member]:
         """All candidates so far, by number."""
-        return [self._member(number) for number in range(1, len(self._course.candidates) + 1)]
+        return [self._member(number) for number in range(1, len(self._progress.candidates) + 1)]
 
     @property
     def best(self) -> Member | None:
         """The best model so far, with its tensors; None if none was trained."""
-        return best_of(self._course.candidates, self._outcomes)
+        return best_of(self._progress.candidates, self._outcomes)
 
     @property
     def trained(self) -> int:
@@ -140,7 +141,7 @@ class Search:
         return len(self._outcomes)
 
     def _member(self, number: int) -> Member:
-        candidate = self._course.candidates[number - 1]
+        candidate = self._progress.candidates[number - 1]
         return Member(number, candidate, self._outcomes.get(candidate.genome.key))
 
     # From one generation to the next
@@ -148,13 +149,13 @@ class Search:
     def _summary(self) -> Generation:
         members, alive = self.members, ranked(self.members)
         if not alive:
-            errors = "; ".join(dict.fromkeys(one.outcome.error for one in members if one.outcome))
+            errors = "; ".join(dict.fromkeys(member.outcome.error for member in members if member.outcome))
             raise RingsideError(
                 f"all {len(members):,} models of generation {self.generation + 1} failed, so none can be a parent: "
                 f"{errors[:1000]}"
             )
         mean, spread, diversity = spread_of(alive)
-        history = self._course.history
+        history = self._progress.history
         first = (history[0].spread, history[0].diversity) if history else (spread, diversity)
         new = self._newly_trained()
         return Generation(
@@ -168,31 +169,32 @@ class Search:
             parameters=self.space.parameters(alive[0].genome),
             evaluated=len(new),
             cached=len(members) - len(new),
-            failed=sum(one.fitness is None for one in members),
+            failed=sum(member.fitness is None for member in members),
             species=len(pools(alive, self._genomes(), 0, self.settings)),
-            seconds=sum(one.seconds for one in new),
+            seconds=sum(outcome.seconds for outcome in new),
         )
 
     def _newly_trained(self) -> list[Outcome]:
         """The outcomes of genomes that were met in this generation first."""
-        candidates = self._course.candidates
-        before = {one.genome for one in candidates if one.generation <= self.generation}
-        new = dict.fromkeys(one.genome for one in candidates if one.generation > self.generation)
+        candidates = self._progress.candidates
+        before = {candidate.genome for candidate in candidates if candidate.generation <= self.generation}
+        new = dict.fromkeys(candidate.genome for candidate in candidates if candidate.generation > self.generation)
         return [self._outcomes[genome.key] for genome in new if genome not in before]
 
-    def _next_course(self) -> Course:
-        """The course with the next generation: the elite, which keeps its numbers, and children."""
-        settings, candidates = self.settings, self._course.candidates
+    def _with_next_generation(self) -> SearchProgress:
+        """The progress with the next generation: the elite, which keeps its numbers, and children."""
+        settings, candidates = self.settings, self._progress.candidates
         alive = ranked(self.members)
         kept = elite(alive, pools(alive, self._genomes(), 0, settings), settings.elite)
         groups = pools(alive, self._genomes(), settings.population_size - len(kept), settings)
-        rate, number = self._course.history[-1].mutation_rate, self.generation + 1
+        rate, number = self._progress.history[-1].mutation_rate, self.generation + 1
         new = children(groups, rate, self._genomes(), number, settings, self.space)
         numbers = range(len(candidates) + 1, len(candidates) + len(new) + 1)
-        return replace(self._course, candidates=(*candidates, *new), members=(*(one.number for one in kept), *numbers))
+        members = (*(member.number for member in kept), *numbers)
+        return replace(self._progress, candidates=(*candidates, *new), members=members)
 
     def _genomes(self) -> list[Genome]:
-        return [one.genome for one in self._course.candidates]
+        return [candidate.genome for candidate in self._progress.candidates]
 
     # Checkpoints
 
@@ -200,9 +202,9 @@ class Search:
         """Everything, also in the middle of a generation; of tensors only those of the best model."""
         best = self.best
         known = (self._outcomes.get(genome.key) for genome in dict.fromkeys(self._genomes()))
-        outcomes = tuple(one for one in known if one is not None)
+        outcomes = tuple(outcome for outcome in known if outcome is not None)
         saved = SavedSearch(
-            FORMAT, VERSION, self.settings, self.plan, self.space.shape, self.space.outputs, self.data, self._course,
+            FORMAT, VERSION, self.settings, self.plan, self.space.shape, self.space.outputs, self.data, self._progress,
             outcomes,
         )  # fmt: skip
         return dump_search(saved, best.outcome.tensors if best and best.outcome else b"")
@@ -215,9 +217,9 @@ class Search:
         settings = _unchanged(saved.settings, settings or saved.settings, ENDS)
         plan = _unchanged(saved.plan, plan or saved.plan)
         search = cls(settings, saved.shape, saved.outputs, plan, saved.data)
-        search._course = saved.course
-        search._outcomes = {one.key: one for one in saved.outcomes}
-        leader = best_of(saved.course.candidates, search._outcomes)
+        search._progress = saved.progress
+        search._outcomes = {outcome.key: outcome for outcome in saved.outcomes}
+        leader = best_of(saved.progress.candidates, search._outcomes)
         if leader is not None and leader.outcome is not None:
             outcome = replace(leader.outcome, tensors=best)
             search._outcomes[outcome.key] = outcome

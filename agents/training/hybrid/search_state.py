@@ -30,7 +30,7 @@ LONGEST_DATA = 200  # characters
 
 
 @dataclass(frozen=True)
-class Course:
+class SearchProgress:
     """How far a search is. The members are those of the latest generation that was bred."""
 
     candidates: tuple[Candidate, ...]  # all of them; their numbers are their places, from 1
@@ -54,13 +54,13 @@ class SavedSearch:
     shape: tuple[int, ...]
     outputs: int
     data: str
-    course: Course
+    progress: SearchProgress
     outcomes: tuple[Outcome, ...]  # without tensors, in the order of their first candidates
 
 
 def dump_search(saved: SavedSearch, best: bytes) -> bytes:
     """`best`: the tensors of the best model, empty if there is none."""
-    outcomes = tuple(replace(one, tensors=b"") for one in saved.outcomes)
+    outcomes = tuple(replace(outcome, tensors=b"") for outcome in saved.outcomes)
     about = codec.dump(replace(saved, outcomes=outcomes)).encode()
     return save({ABOUT: np.frombuffer(about, np.uint8), BEST: np.frombuffer(best, np.uint8)})
 
@@ -78,13 +78,13 @@ def load_search(data: bytes) -> tuple[SavedSearch, bytes]:
     space = saved.settings.space(saved.shape, saved.outputs)
     if len(saved.data) > LONGEST_DATA:
         raise BadValue("checkpoint.data", saved.data, f"at most {LONGEST_DATA} characters")
-    _check_candidates(saved.course.candidates, saved.settings, space)
-    _check_members(saved.course, saved.settings)
-    _check_history(saved.course.history)
-    _check_outcomes(saved.outcomes, saved.course)
+    _check_candidates(saved.progress.candidates, saved.settings, space)
+    _check_members(saved.progress, saved.settings)
+    _check_history(saved.progress.history)
+    _check_outcomes(saved.outcomes, saved.progress)
     best = _bytes(tensors, BEST)
     if best:
-        leader = best_of(saved.course.candidates, {one.key: one for one in saved.outcomes})
+        leader = best_of(saved.progress.candidates, {outcome.key: outcome for outcome in saved.outcomes})
         if leader is None:
             raise BadValue("checkpoint.best", f"{len(best):,} bytes", "empty, because no model was trained")
         network_of(leader.genome, best, saved.shape, saved.outputs)  # raises unless they fit
@@ -116,11 +116,11 @@ def check_outcome(outcome: Outcome, where: str = "outcome") -> None:
 def best_of(candidates: Sequence[Candidate], outcomes: Mapping[str, Outcome]) -> Member | None:
     """The best model so far, and the first one of equally good ones; None if none was trained."""
     best: Member | None = None
-    for number, one in enumerate(candidates, 1):
-        outcome = outcomes.get(one.genome.key)
+    for number, candidate in enumerate(candidates, 1):
+        outcome = outcomes.get(candidate.genome.key)
         if outcome is None or outcome.fitness is None:
             continue
-        member = Member(number, one, outcome)
+        member = Member(number, candidate, outcome)
         if best is None or member.standing < best.standing:
             best = member
     return best
@@ -138,65 +138,66 @@ def _check_candidates(candidates: Sequence[Candidate], settings: SearchSettings,
         needed = f"from {settings.population_size:,} to {MOST_INDIVIDUALS:,}"
         raise BadValue("checkpoint.candidates", len(candidates), needed)
     before = 1
-    for number, one in enumerate(candidates, 1):
-        where = f"checkpoint.candidates[{number - 1}]"
+    for number, candidate in enumerate(candidates, 1):
+        where, parents = f"checkpoint.candidates[{number - 1}]", candidate.parents
         expected = (1,) if number <= settings.population_size else (max(before, 2), before + 1)
-        if one.generation not in expected:
-            raise BadValue(f"{where}.generation", one.generation, f"one of {expected}")
-        before = one.generation
+        if candidate.generation not in expected:
+            raise BadValue(f"{where}.generation", candidate.generation, f"one of {expected}")
+        before = candidate.generation
         # A parent was a member of the generation before, so it was made in an earlier generation.
-        if len(one.parents) > 2 or not all(
-            1 <= parent < number and candidates[parent - 1].generation < one.generation for parent in one.parents
-        ):
-            raise BadValue(f"{where}.parents", one.parents, "at most two numbers of candidates of earlier generations")
-        if bool(one.parents) == (one.generation == 1):
-            raise BadValue(f"{where}.parents", one.parents, "empty in the first generation only")
-        if not space.fits(one.genome):
-            raise BadValue(f"{where}.genome", one.genome, "a genome that the settings of the search allow")
+        earlier = [
+            1 <= parent < number and candidates[parent - 1].generation < candidate.generation for parent in parents
+        ]
+        if len(parents) > 2 or not all(earlier):
+            raise BadValue(f"{where}.parents", parents, "at most two numbers of candidates of earlier generations")
+        if bool(parents) == (candidate.generation == 1):
+            raise BadValue(f"{where}.parents", parents, "empty in the first generation only")
+        if not space.fits(candidate.genome):
+            raise BadValue(f"{where}.genome", candidate.genome, "a genome that the settings of the search allow")
 
 
-def _check_members(course: Course, settings: SearchSettings) -> None:
-    members, last = course.members, course.candidates[-1].generation
+def _check_members(progress: SearchProgress, settings: SearchSettings) -> None:
+    members, last = progress.members, progress.candidates[-1].generation
     if len(members) != settings.population_size or len(set(members)) != len(members):
         raise BadValue("checkpoint.members", members, f"{settings.population_size:,} different numbers")
-    if not all(1 <= number <= len(course.candidates) for number in members):
-        raise BadValue("checkpoint.members", members, f"from 1 to {len(course.candidates):,}")
-    new = {number for number, one in enumerate(course.candidates, 1) if one.generation == last}
+    if not all(1 <= number <= len(progress.candidates) for number in members):
+        raise BadValue("checkpoint.members", members, f"from 1 to {len(progress.candidates):,}")
+    new = {number for number, candidate in enumerate(progress.candidates, 1) if candidate.generation == last}
     if not new <= set(members):
         raise BadValue("checkpoint.members", members, f"with all candidates of generation {last:,}")
-    if len(course.history) not in (last - 1, last):
-        raise BadValue("checkpoint.history", len(course.history), f"{last - 1:,} or {last:,} generations")
+    if len(progress.history) not in (last - 1, last):
+        raise BadValue("checkpoint.history", len(progress.history), f"{last - 1:,} or {last:,} generations")
 
 
 def _check_history(history: Sequence[Generation]) -> None:
-    for place, one in enumerate(history):
+    for place, generation in enumerate(history):
         where = f"checkpoint.history[{place}]"
-        if one.number != place + 1:
-            raise BadValue(f"{where}.number", one.number, str(place + 1))
+        if generation.number != place + 1:
+            raise BadValue(f"{where}.number", generation.number, str(place + 1))
         for name in ("best", "mean", "worst", "spread", "diversity", "mutation_rate"):
-            if not 0.0 <= getattr(one, name) <= 1.0 + ROUNDING:
-                raise BadValue(f"{where}.{name}", getattr(one, name), "from 0 to 1")
+            if not 0.0 <= getattr(generation, name) <= 1.0 + ROUNDING:
+                raise BadValue(f"{where}.{name}", getattr(generation, name), "from 0 to 1")
         for name in ("parameters", "evaluated", "cached", "failed", "species", "seconds"):
-            if not 0 <= getattr(one, name) < 2**63:
-                raise BadValue(f"{where}.{name}", getattr(one, name), "0 or more")
+            if not 0 <= getattr(generation, name) < 2**63:
+                raise BadValue(f"{where}.{name}", getattr(generation, name), "0 or more")
 
 
-def _check_outcomes(outcomes: Sequence[Outcome], course: Course) -> None:
+def _check_outcomes(outcomes: Sequence[Outcome], progress: SearchProgress) -> None:
     """Every candidate of a completed generation has one, and there is one member at least that did not fail."""
-    known = {one.key: one for one in outcomes}
+    known = {outcome.key: outcome for outcome in outcomes}
     if len(known) != len(outcomes):
         raise BadValue("checkpoint.outcomes", len(outcomes), "one for each genome")
-    keys = {one.genome.key for one in course.candidates}
-    for place, one in enumerate(outcomes):
+    keys = {candidate.genome.key for candidate in progress.candidates}
+    for place, outcome in enumerate(outcomes):
         where = f"checkpoint.outcomes[{place}]"
-        if one.key not in keys:
-            raise BadValue(f"{where}.key", one.key, "the key of a candidate's genome")
-        if one.tensors:
-            raise BadValue(f"{where}.tensors", f"{len(one.tensors):,} bytes", "empty")
-        check_outcome(one, where)
-    for number, candidate in enumerate(course.candidates, 1):
-        if candidate.generation <= len(course.history) and candidate.genome.key not in known:
+        if outcome.key not in keys:
+            raise BadValue(f"{where}.key", outcome.key, "the key of a candidate's genome")
+        if outcome.tensors:
+            raise BadValue(f"{where}.tensors", f"{len(outcome.tensors):,} bytes", "empty")
+        check_outcome(outcome, where)
+    for number, candidate in enumerate(progress.candidates, 1):
+        if candidate.generation <= len(progress.history) and candidate.genome.key not in known:
             raise BadValue("checkpoint.outcomes", number, "complete: this candidate of a completed generation has none")
-    members = [known.get(course.candidates[number - 1].genome.key) for number in course.members]
-    if course.completed and not any(one is not None and one.fitness is not None for one in members):
-        raise BadValue("checkpoint.members", course.members, "with a model that did not fail")
+    members = [known.get(progress.candidates[number - 1].genome.key) for number in progress.members]
+    if progress.completed and not any(outcome is not None and outcome.fitness is not None for outcome in members):
+        raise BadValue("checkpoint.members", progress.members, "with a model that did not fail")

@@ -46,12 +46,16 @@ def mutation_rate(settings: SearchSettings, spread: float, diversity: float, fir
 def elite(members: Sequence[Member], pools: Sequence[Pool], count: int) -> list[Member]:
     """The members that are kept, of different genomes: the best one of each pool first, then the best of all.
     `members` are sorted, the best first."""
-    best = sorted((min(pool.members, key=lambda one: one.standing) for pool in pools), key=lambda one: one.standing)
+    best = sorted((min(pool.members, key=_standing) for pool in pools), key=_standing)
     kept: dict[Genome, Member] = {}
-    for one in [*best, *members]:
+    for member in [*best, *members]:
         if len(kept) < count:
-            kept.setdefault(one.genome, one)
-    return sorted(kept.values(), key=lambda one: one.standing)
+            kept.setdefault(member.genome, member)
+    return sorted(kept.values(), key=_standing)
+
+
+def _standing(member: Member) -> tuple[float, float, int]:
+    return member.standing
 
 
 def pools(members: Sequence[Member], known: Sequence[Genome], children: int, settings: SearchSettings) -> list[Pool]:
@@ -70,7 +74,7 @@ def _species(members: Sequence[Member], children: int, most: int) -> list[Pool]:
     radius = FIRST_RADIUS
     while len(species := _within(members, radius)) > most:
         radius += RADIUS_STEP
-    values = [[one.fitness or 0.0 for one in group] for group in species]
+    values = [[member.fitness or 0.0 for member in group] for group in species]
     worst, best = min(map(min, values)), max(map(max, values))
     floor = (best - worst) / len(members) or 1.0  # the worst has children too
     means = [sum(value - worst + floor for value in group) / len(group) for group in values]
@@ -81,20 +85,20 @@ def _species(members: Sequence[Member], children: int, most: int) -> list[Pool]:
 def _within(members: Sequence[Member], radius: float) -> list[list[Member]]:
     """Groups around their first members, none of which is within this distance of an earlier one."""
     groups: list[list[Member]] = []
-    for one in members:
+    for member in members:
         for group in groups:
-            if distance(group[0].genome, one.genome) <= radius:
-                group.append(one)
+            if distance(group[0].genome, member.genome) <= radius:
+                group.append(member)
                 break
         else:
-            groups.append([one])
+            groups.append([member])
     return groups
 
 
 def _divided(total: int, weights: Sequence[float]) -> list[int]:
     """Whole numbers in proportion to the weights, by largest remainder."""
     exact = [total * weight / sum(weights) for weight in weights]
-    counts = [int(one) for one in exact]
+    counts = [int(value) for value in exact]
     order = sorted(range(len(exact)), key=lambda k: (counts[k] - exact[k], k))
     for k in order[: total - sum(counts)]:
         counts[k] += 1
@@ -106,7 +110,7 @@ def _novel_first(members: Sequence[Member], known: Sequence[Genome], weight: flo
     the mean distance to the nearest other genomes tried so far. `agents.training.novelty` compares behaviours of equal
     length; genomes have none, but they have a distance."""
     others = list(dict.fromkeys(known))[-MOST_KNOWN:]
-    novelty = {one.genome: _novelty(one.genome, others) for one in members}
+    novelty = {member.genome: _novelty(member.genome, others) for member in members}
     order = sorted(range(len(members)), key=lambda k: (-novelty[members[k].genome], k))
     mixed = {k: (1 - weight) * k + weight * place for place, k in enumerate(order)}
     return tuple(members[k] for k in sorted(mixed, key=lambda k: (mixed[k], k)))

@@ -97,7 +97,7 @@ class Space:
         found = []
         side = max(self.shape[1:]) if convs else 0
         for gene in convs:
-            kernel = min(gene.kernel, max(one for one in SIDES if one < 2 * side))
+            kernel = min(gene.kernel, max(size for size in SIDES if size < 2 * side))
             stride = gene.stride if side > 1 else 1
             found.append(replace(gene, kernel=kernel, stride=stride))
             side = -(-side // stride)
@@ -108,7 +108,7 @@ class Space:
         side = max(self.shape[1:])
         for gene in convs[:place]:
             side = -(-side // gene.stride)
-        return tuple(one for one in SIDES if one < 2 * side), STRIDES if side > 1 else STRIDES[:1]
+        return tuple(size for size in SIDES if size < 2 * side), STRIDES if side > 1 else STRIDES[:1]
 
     def with_planes(self, genome: Genome) -> Genome:
         """Its convolutions with stride 1 and no fully connected layers, if actions are planes of the image that they
@@ -142,8 +142,8 @@ class Space:
             narrower = _next_below(self.channels, conv.channels)
             options = [replace(conv, channels=narrower)] if narrower else []
             options += [replace(conv, stride=2)] if conv.stride == 1 else []
-            for one in options:
-                convs = self.fitted((*genome.convs[:k], one, *genome.convs[k + 1 :]))
+            for smaller in options:
+                convs = self.fitted((*genome.convs[:k], smaller, *genome.convs[k + 1 :]))
                 if convs != genome.convs:
                     yield replace(genome, convs=convs)
         for k, layer in enumerate(genome.dense):
@@ -164,4 +164,4 @@ class Space:
 
 def _next_below(sizes: Sequence[int], size: int) -> int:
     """The next smaller size; 0 if there is none."""
-    return max((one for one in sizes if one < size), default=0)
+    return max((other for other in sizes if other < size), default=0)

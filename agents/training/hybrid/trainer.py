@@ -134,7 +134,7 @@ def _train_models(run: Run, evaluator: Evaluator, console: Console, pace: Pace) 
     """Trains the models of a generation that have no outcome yet; returns False if it was stopped."""
     search, saved = run.search, time.monotonic()
     pending = search.pending()
-    numbers = {one.genome.key: one.number for one in reversed(search.members)}
+    numbers = {member.genome.key: member.number for member in reversed(search.members)}
     for done, outcome in enumerate(evaluator.evaluate(pending, console.attend), 1):
         search.tell(outcome)
         if outcome.error:
@@ -195,7 +195,7 @@ def _metrics(run: Run, generation: Generation) -> dict[str, float]:
 def _speed(run: Run, keys: Collection[str], spans: Sequence[Span]) -> dict[str, float]:
     """Of the models with these keys: a session that is resumed has trained others of the generation earlier. `spans`:
     when they were trained."""
-    outcomes = {one.genome.key: one.outcome for one in run.search.members if one.genome.key in keys}
+    outcomes = {member.genome.key: member.outcome for member in run.search.members if member.genome.key in keys}
     if not outcomes or not spans:
         return {}
     seconds = max(covered(spans), 1e-9)

@@ -176,7 +176,7 @@ def _moved_range(value: float, before: tuple[float, float], after: tuple[float, 
 
 def _another(values: Sequence[T], value: T, draws: Draws) -> T:
     """One of the other values; the same one if there is no other."""
-    others = [one for one in values if one != value]
+    others = [other for other in values if other != value]
     return draws.one_of(others) if others else value
 
 
@@ -208,4 +208,4 @@ def crossover(first: Genome, second: Genome, space: Space, draws: Draws) -> Geno
 
 def _crossed(first: tuple[Layer, ...], second: tuple[Layer, ...], draws: Draws) -> tuple[Layer, ...]:
     count = len(draws.one_of((first, second)))
-    return tuple(draws.one_of([one[k] for one in (first, second) if k < len(one)]) for k in range(count))
+    return tuple(draws.one_of([layers[k] for layers in (first, second) if k < len(layers)]) for k in range(count))

@@ -103,8 +103,9 @@ def _labelled(
     stop: Stop,
 ) -> list[Answered]:
     moves = [_moves(record, game) for record in records]
-    learned: Bools = np.array([[seat in learned_seats(one) for seat in range(game.info.seats)] for one in records])
-    first = np.cumsum([0, *[len(one.actions) for one in moves]])
+    seats_of = [learned_seats(record) for record in records]
+    learned: Bools = np.array([[seat in seats for seat in range(game.info.seats)] for seats in seats_of])
+    first = np.cumsum([0, *[len(match.actions) for match in moves]])
     seats, labels = np.zeros(first[-1], np.uint8), np.full(first[-1], NO_LABEL, np.int32)
     watch = StopWatch(stop)
     replay = Replay(game, moves, LANES if teacher is None else teacher.lanes)
@@ -120,12 +121,12 @@ def _labelled(
         Answered(
             record.name,
             Start(record.seed, record.start),
-            one.actions,
+            match.actions,
             seats[first[at] : first[at + 1]],
             labels[first[at] : first[at + 1]],
             weights[at],
         )
-        for at, (record, one) in enumerate(zip(records, moves, strict=True))
+        for at, (record, match) in enumerate(zip(records, moves, strict=True))
     ]
 
 

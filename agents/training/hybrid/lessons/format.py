@@ -51,18 +51,19 @@ class Header:
 
 
 def pack(game: GameSpec, seats: int, lessons: Sequence[Lesson]) -> bytes:
-    size = max((_size(max(_highest(one.actions), _highest(one.labels))) for one in lessons), default=1)
-    names, starts = tuple(one.name for one in lessons), tuple(one.start for one in lessons)
+    size = max((_size(max(_highest(lesson.actions), _highest(lesson.labels))) for lesson in lessons), default=1)
+    names, starts = tuple(lesson.name for lesson in lessons), tuple(lesson.start for lesson in lessons)
     header = codec.dump(Header(FORMAT, VERSION, game, seats, size, names, starts)).encode()
     columns = [
-        np.array([one.seed for one in lessons], "<u8"),
-        np.array([one.selects for one in lessons], "u1"),
-        np.array([len(one.actions) for one in lessons], "<u4"),
-        np.array([len(one.places) for one in lessons], "<u4"),
-        np.array([one.weights for one in lessons], "<f8"),
-        *[one.actions.astype(TYPES[size]) for one in lessons],
-        *[np.diff(one.places, prepend=np.uint32(0)).astype("<u4") for one in lessons],  # small numbers compress well
-        *[one.labels.astype(TYPES[size]) for one in lessons],
+        np.array([lesson.seed for lesson in lessons], "<u8"),
+        np.array([lesson.selects for lesson in lessons], "u1"),
+        np.array([len(lesson.actions) for lesson in lessons], "<u4"),
+        np.array([len(lesson.places) for lesson in lessons], "<u4"),
+        np.array([lesson.weights for lesson in lessons], "<f8"),
+        *[lesson.actions.astype(TYPES[size]) for lesson in lessons],
+        # Differences are small numbers, which compress well.
+        *[np.diff(lesson.places, prepend=np.uint32(0)).astype("<u4") for lesson in lessons],
+        *[lesson.labels.astype(TYPES[size]) for lesson in lessons],
     ]
     body = b"".join([column.tobytes() for column in columns])
     if len(header) > LONGEST_HEADER or len(body) + len(header) + LENGTH.size > LARGEST:

@@ -111,7 +111,7 @@ class _Maker:
         share = settings.practice if records else 1.0
         practising: list[AgentSpec] = []
         if share:
-            practising = [teacher] if teacher is not None else [one for one in agents if self._can_practise(one)]
+            practising = [teacher] if teacher is not None else [agent for agent in agents if self._can_practise(agent)]
         if not records and not practising:
             raise BadValue("from_league", settings.from_league, "recorded matches, or name a teacher")
         sources: list[tuple[list[Answered], int]] = []  # matches, and how many examples are taken from them
@@ -191,13 +191,17 @@ class _Maker:
     def _chosen(self, sources: Sequence[tuple[Sequence[Answered], int]]) -> Iterator[Lesson]:
         """The examples of each source: as evenly distributed over its matches, and in each over its turns, as
         possible."""
-        kept = [([one for one in matches if (one.labels >= 0).any()][:count], count) for matches, count in sources]
+        kept = [(_with_labels(matches)[:count], count) for matches, count in sources]
         starts = [match.start for matches, _ in kept for match in matches]
         sides = iter(selecting(starts, self._settings.selection_share, self._seed))
         for matches, count in kept:
             limits = [available(match.seats, match.labels, self._spacing) for match in matches]
             for match, quota in zip(matches, quotas(limits, count), strict=True):
                 yield _lesson(match, quota, next(sides), self._seed)
+
+
+def _with_labels(matches: Sequence[Answered]) -> list[Answered]:
+    return [match for match in matches if (match.labels >= 0).any()]
 
 
 def _useful(records: Sequence[MatchRecord], game: Game, seed: int, note: Note) -> list[MatchRecord]:
@@ -233,6 +237,6 @@ def _described(lessons: Lessons, teacher: AgentSpec | None, practising: Sequence
     selecting = sum(len(match.places) for match in kept)
     text = f"{len(lessons):,} positions of {len(lessons.matches):,} matches"
     if practising:
-        text += f", {share} of them played for practice by {joined_names(one.id for one in practising)}"
+        text += f", {share} of them played for practice by {joined_names(agent.id for agent in practising)}"
     by = "" if teacher is None else f", with the answers of {teacher.id}"
     return f"{text}{by}; {selecting:,} positions of {len(kept):,} matches are kept for selection"

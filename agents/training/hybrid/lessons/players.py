@@ -125,7 +125,7 @@ class Players(Closing):
     @property
     def capacity(self) -> int | None:
         """Most slots with a match at once; None if unlimited."""
-        found = [one.pilot.capacity for one in self._pilots.values() if one.pilot.capacity is not None]
+        found = [loaded.pilot.capacity for loaded in self._pilots.values() if loaded.pilot.capacity is not None]
         return min(found, default=None)
 
     def begin(self, slots: Indices, who: Ints, seeds: Seeds) -> None:

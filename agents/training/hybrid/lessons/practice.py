@@ -48,7 +48,7 @@ def practice_bots(game: Game, names: str) -> list[AgentSpec]:
     for kind, agents in agents_for(game).items():
         about = KINDS.get(kind)
         if not about.live and about.admit is None:
-            found += [one.id for one in agents if about.repeats(one) and not about.timed(one)]
+            found += [agent.id for agent in agents if about.repeats(agent) and not about.timed(agent)]
     return ready_bots(game, joined_names(found)) if found else []
 
 

@@ -58,7 +58,8 @@ class Replay:
         most = min(len(matches), lanes, game.info.lanes or lanes, ROOM // max(longest, 1))
         self.lanes = max(most, 1)
         self.boards = cast(Boards, GuardedBoards(game, self.lanes))
-        kind = max((match.actions.dtype for match in matches), key=lambda one: one.itemsize, default=np.dtype(np.uint8))
+        kinds = [match.actions.dtype for match in matches]
+        kind = max(kinds, key=lambda kind: kind.itemsize, default=np.dtype(np.uint8))
         self._stream = np.zeros((self.lanes, max(longest, 1)), kind)
         self.match: Ints = np.full(self.lanes, NO_MATCH, np.int64)  # by lane: index of its match
         self._at, self._ply, self._count, self._steps = (np.zeros(self.lanes, np.int64) for _ in range(4))

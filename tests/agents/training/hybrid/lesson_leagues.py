@@ -103,8 +103,10 @@ def play_tournament(path: Path, game: Game, players: Sequence[AgentSpec], rounds
         ids = [league.agent(player.id, game.spec.name).id for player in players]
         store = TournamentStore(league, league.add_tournament(f"for {game.spec.name}", plan, ids).number)
         planned = list(store.missing())
-        results = executor.execute_matches([one.spec for one in planned])
-        store.record(PlayedEntry(one.place, one.spec, result) for one, result in zip(planned, results, strict=True))
+        results = executor.execute_matches([match.spec for match in planned])
+        store.record(
+            PlayedEntry(match.place, match.spec, result) for match, result in zip(planned, results, strict=True)
+        )
         store.settle(RunState.FINISHED)
 
 

@@ -78,8 +78,8 @@ def made(
     return found
 
 
-def same(one: Examples, other: Examples) -> bool:
-    pairs = [(getattr(one, name), getattr(other, name)) for name in ("inputs", "targets", "weights", "legal")]
+def same(first: Examples, other: Examples) -> bool:
+    pairs = [(getattr(first, name), getattr(other, name)) for name in ("inputs", "targets", "weights", "legal")]
     return all(a is b is None or (a.dtype == b.dtype and a.tobytes() == b.tobytes()) for a, b in pairs)
 
 
@@ -127,10 +127,10 @@ def test_a_winner_counts_more_than_a_loser_by_its_rank() -> None:
 
 def test_a_seat_that_failed_teaches_nothing(league: Path) -> None:
     records = records_of(league, PONG, "Still")
-    failed = [dataclasses.replace(one, failed=one.chosen) for one in records[1:]]
+    failed = [dataclasses.replace(record, failed=record.chosen) for record in records[1:]]
     others = records_of(league, PONG, "Lazy")
     names = {match.name for match in made([*failed, *others], PONG, examples=2000).matches}
-    assert names == {one.name for one in others}
+    assert names == {record.name for record in others}
     with pytest.raises(BadValue, match=r"matches = 1: must be at least two with different seeds"):
         made([records[0], *failed], PONG)
 
@@ -161,7 +161,7 @@ def test_no_match_is_on_both_sides_and_swapped_matches_are_on_the_same(league: P
     for match in lessons.matches:
         sides.setdefault(Start(match.seed, match.start), set()).add(match.selects)
     assert all(len(side) == 1 for side in sides.values())
-    assert max(sum(match.seed == one.seed for match in lessons.matches) for one in lessons.matches) > 1
+    assert max(sum(other.seed == match.seed for other in lessons.matches) for match in lessons.matches) > 1
     names = [match.name for match in lessons.matches]
     assert len(names) == len(set(names))
     kept = sum(match.selects for match in lessons.matches)
@@ -362,9 +362,13 @@ def test_examples_that_do_not_fit_into_memory_are_left_out(league: Path, monkeyp
 def test_turns_do_not_depend_on_the_number_of_lanes(league: Path, game: Game) -> None:
     moves = [
         Moves(
-            one.name, one.seed, one.start, unpack(one.actions, bits_for(game.info.actions)).astype(np.uint16), one.steps
+            record.name,
+            record.seed,
+            record.start,
+            unpack(record.actions, bits_for(game.info.actions)).astype(np.uint16),
+            record.steps,
         )
-        for one in records_of(league, game)[:9]
+        for record in records_of(league, game)[:9]
     ]
 
     def turns(lanes: int) -> list[tuple[int, ...]]:
@@ -395,10 +399,10 @@ def test_saved_lessons_give_the_same_examples_to_the_bit(league: Path, game: Gam
     loaded = Lessons.load(data)
     assert loaded.save() == data
     assert len(loaded) == len(lessons)
-    one, other = lessons.task(game), loaded.task(game)
-    assert same(one.train, other.train)
-    assert same(one.select, other.select)
-    assert len(data) < sum(len(part) for part in (one.train.inputs.tobytes(), one.select.inputs.tobytes()))
+    first, other = lessons.task(game), loaded.task(game)
+    assert same(first.train, other.train)
+    assert same(first.select, other.select)
+    assert len(data) < sum(len(part) for part in (first.train.inputs.tobytes(), first.select.inputs.tobytes()))
 
 
 def test_lessons_of_another_game_are_refused(league: Path) -> None:

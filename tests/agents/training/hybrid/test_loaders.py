@@ -33,7 +33,7 @@ def shares(rows: int = 12) -> Array:
 
 def rows_of(examples: Examples) -> set[bytes]:
     pairs = zip(examples.inputs, examples.targets, examples.weights, strict=True)
-    return {one.tobytes() + other.tobytes() + weight.tobytes() for one, other, weight in pairs}
+    return {inputs.tobytes() + target.tobytes() + weight.tobytes() for inputs, target, weight in pairs}
 
 
 def test_a_data_loader_of_torch_is_read() -> None:

@@ -41,9 +41,12 @@ def new(saved: bytes | None = None, data: tuple[Pair, Pair] = (TRAIN, TEST), **c
 def found(neuroevolution: HybridNeuroevolution) -> object:
     """All that does not depend on time."""
     return (
-        [(one.number, one.candidate, one.outcome) for one in neuroevolution.individuals],
+        [(member.number, member.candidate, member.outcome) for member in neuroevolution.individuals],
         neuroevolution.best,
-        [(one.number, one.best, one.mean, one.spread, one.mutation_rate) for one in neuroevolution.history],
+        [
+            (generation.number, generation.best, generation.mean, generation.spread, generation.mutation_rate)
+            for generation in neuroevolution.history
+        ],
     )
 
 
@@ -66,11 +69,11 @@ def test_concurrent_models_have_the_same_results_as_sequential_ones(mode: str, w
 
 def test_images_have_the_same_results_too() -> None:
     data = images(80), images(48, 1)
-    one = new(data=data, concurrent_models=1, max_generations=2)
-    two = new(data=data, concurrent_models=2, max_generations=2, mode="processes")
-    assert one.evolve() == two.evolve()
-    assert found(one) == found(two)
-    assert any(member.genome.convs for member in one.individuals)
+    single = new(data=data, concurrent_models=1, max_generations=2)
+    several = new(data=data, concurrent_models=2, max_generations=2, mode="processes")
+    assert single.evolve() == several.evolve()
+    assert found(single) == found(several)
+    assert any(member.genome.convs for member in single.individuals)
 
 
 @pytest.mark.parametrize(
@@ -98,8 +101,8 @@ def test_the_number_of_concurrent_models_chooses_the_way(
 def test_evaluating_the_population_trains_what_is_missing() -> None:
     with new() as neuroevolution:
         members = neuroevolution.evaluate_population()
-        assert [one.number for one in members] == [1, 2, 3, 4]
-        assert all(one.fitness is not None for one in members)
+        assert [member.number for member in members] == [1, 2, 3, 4]
+        assert all(member.fitness is not None for member in members)
         assert neuroevolution.generation == 0
         assert neuroevolution.evaluate_population() == members
     neuroevolution.evolve()
@@ -117,7 +120,7 @@ def test_the_order_of_a_loader_makes_no_difference(whole: HybridNeuroevolution) 
 
 def test_the_best_model_is_the_best_of_all(whole: HybridNeuroevolution) -> None:
     assert whole.best is not None
-    assert whole.fitness == max(one.fitness or 0.0 for one in whole.individuals)
+    assert whole.fitness == max(member.fitness or 0.0 for member in whole.individuals)
     assert whole.best.genome == whole.best_genome
     assert whole.end_reason == "max_generations"
     assert population_of(whole.save()).best == whole.best.number
@@ -127,12 +130,14 @@ def test_progress_is_reported_after_every_model_and_generation() -> None:
     events: list[Evaluated | Generation | Note] = []
     neuroevolution = HybridNeuroevolution(SMALL, TRAIN, TEST, progress=events.append)
     neuroevolution.evolve()
-    assert [one for one in events if isinstance(one, Note)] == [Note("evaluation mode sequential: one model at a time")]
-    models = [one for one in events if isinstance(one, Evaluated)]
-    assert [one for one in events if isinstance(one, Generation)] == list(neuroevolution.history)
-    assert [one.done for one in models if one.generation == 1] == [1, 2, 3, 4]
-    assert [one.done for one in models if one.generation == 2] == [2, 3, 4], "one is of the elite"
-    assert all(one.member.outcome is not None and one.total == 4 for one in models)
+    assert [event for event in events if isinstance(event, Note)] == [
+        Note("evaluation mode sequential: one model at a time")
+    ]
+    models = [event for event in events if isinstance(event, Evaluated)]
+    assert [event for event in events if isinstance(event, Generation)] == list(neuroevolution.history)
+    assert [event.done for event in models if event.generation == 1] == [1, 2, 3, 4]
+    assert [event.done for event in models if event.generation == 2] == [2, 3, 4], "one is of the elite"
+    assert all(event.member.outcome is not None and event.total == 4 for event in models)
 
 
 @pytest.mark.parametrize(
@@ -228,10 +233,10 @@ def test_a_search_continues_after_ctrl_c(at: int, mode: str, whole: HybridNeuroe
     interrupted = HybridNeuroevolution({**SMALL, "mode": mode}, TRAIN, TEST, progress=Interrupt(at))
     with pytest.raises(KeyboardInterrupt):
         interrupted.evolve()
-    known = sum(one.outcome is not None for one in interrupted.individuals)
+    known = sum(member.outcome is not None for member in interrupted.individuals)
     assert known >= min(at, 4)
     resumed = new(interrupted.save(), mode=mode)
-    assert sum(one.outcome is not None for one in resumed.individuals) == known
+    assert sum(member.outcome is not None for member in resumed.individuals) == known
     assert resumed.evolve() == whole.best_genome
     assert found(resumed) == found(whole)
     assert interrupted.evolve() == whole.best_genome, "the same object continues too"
@@ -288,7 +293,7 @@ def test_a_checkpoint_of_other_examples_or_settings_is_refused(whole: HybridNeur
 def seed_of(wanted: int) -> int:
     """A seed with so many models in the first generation that need normalisation."""
     for seed in itertools.count(1):
-        if sum(one.genome.normalised for one in new(seed=seed).population) == wanted:
+        if sum(member.genome.normalised for member in new(seed=seed).population) == wanted:
             return seed
     raise AssertionError
 
@@ -298,10 +303,10 @@ def test_models_that_fail_are_reported_and_the_others_go_on(caplog: pytest.LogCa
     with caplog.at_level(logging.WARNING):
         neuroevolution = new(batch_size=1, num_epochs=1, max_generations=2, seed=seed_of(2))
         neuroevolution.evolve()
-    normalised = {one.number for one in neuroevolution.individuals if one.genome.normalised}
-    assert {one.number for one in neuroevolution.individuals if one.fitness is None} == normalised
+    normalised = {member.number for member in neuroevolution.individuals if member.genome.normalised}
+    assert {member.number for member in neuroevolution.individuals if member.fitness is None} == normalised
     said = [record.getMessage() for record in caplog.records if "failed" in record.getMessage()]
-    assert len(said) == len(normalised) == sum(one.failed for one in neuroevolution.history)
+    assert len(said) == len(normalised) == sum(generation.failed for generation in neuroevolution.history)
     assert all("batch normalisation" in text for text in said)
 
 

@@ -37,13 +37,13 @@ def without_times(generation: Generation) -> Generation:
     return replace(generation, seconds=0.0)
 
 
-def course(search: Search) -> object:
+def results_of(search: Search) -> object:
     """All that a search found, but the times."""
     best = search.best
     return (
-        [(one.number, one.candidate, one.outcome) for one in search.individuals],
-        [one.number for one in search.members],
-        [without_times(one) for one in search.history],
+        [(member.number, member.candidate, member.outcome) for member in search.individuals],
+        [member.number for member in search.members],
+        [without_times(generation) for generation in search.history],
         best.outcome if best else None,
     )
 
@@ -74,14 +74,14 @@ def test_a_search_that_keeps_its_population_diverse_improves_too(selection: str)
 
 def test_the_first_generation_has_different_genomes() -> None:
     search = new_search(population_size=300)
-    assert len({one.genome for one in search.members}) == 300
-    assert search.pending() == [one.genome for one in search.members]
+    assert len({member.genome for member in search.members}) == 300
+    assert search.pending() == [member.genome for member in search.members]
 
 
 def test_the_same_seed_gives_the_same_search_and_another_one_another() -> None:
     first, same, other = (run(new_search(seed, max_generations=4)) for seed in (1, 1, 2))
-    assert course(first) == course(same)
-    assert {one.genome for one in first.individuals}.isdisjoint({one.genome for one in other.individuals})
+    assert results_of(first) == results_of(same)
+    assert {member.genome for member in first.individuals}.isdisjoint({member.genome for member in other.individuals})
 
 
 @pytest.mark.parametrize("selection", ["fitness", "species", "novelty"])
@@ -95,7 +95,7 @@ def test_the_order_of_outcomes_makes_no_difference(selection: str) -> None:
     expected = run(new_search(3, max_generations=5, selection=selection), HiddenTarget(failing))
     for order in (shuffled, lambda genomes: genomes[::-1]):
         search = run(new_search(3, max_generations=5, selection=selection), HiddenTarget(failing, order))
-        assert course(search) == course(expected)
+        assert results_of(search) == results_of(expected)
         assert search.save() == expected.save()
 
 
@@ -142,9 +142,9 @@ def test_only_the_best_model_keeps_its_tensors() -> None:
     assert best is not None
     assert best.outcome is not None
     assert best.outcome.tensors == tensors_of(best.genome)
-    kept = {one.genome for one in search.individuals if one.outcome and one.outcome.tensors}
+    kept = {member.genome for member in search.individuals if member.outcome and member.outcome.tensors}
     assert kept == {best.genome}
-    assert best.fitness == max(one.fitness or 0.0 for one in search.individuals)
+    assert best.fitness == max(member.fitness or 0.0 for member in search.individuals)
 
 
 def test_the_first_of_equally_good_models_is_the_best() -> None:
@@ -179,9 +179,11 @@ def test_the_elite_is_kept_and_not_trained_again() -> None:
     evaluator = HiddenTarget()
     search = run(new_search(max_generations=6, search_patience=0), evaluator)
     assert len(evaluator.trained) == len(set(evaluator.trained)) == search.trained
-    assert [one.evaluated for one in search.history] == [10] + [8] * 5
-    assert [one.cached for one in search.history] == [0] + [2] * 5
-    assert [one.best for one in search.history] == sorted(one.best for one in search.history)
+    assert [generation.evaluated for generation in search.history] == [10] + [8] * 5
+    assert [generation.cached for generation in search.history] == [0] + [2] * 5
+    assert [generation.best for generation in search.history] == sorted(
+        generation.best for generation in search.history
+    )
 
 
 def test_members_of_the_elite_keep_their_numbers_and_parents() -> None:
@@ -189,13 +191,13 @@ def test_members_of_the_elite_keep_their_numbers_and_parents() -> None:
     for genome in search.pending():
         search.tell(outcome_of(genome))
     search.advance()
-    best = sorted(search.members, key=lambda one: one.standing)[:2]
+    best = sorted(search.members, key=lambda member: member.standing)[:2]
     search.pending()
     kept, children = search.members[:2], search.members[2:]
-    assert [one.number for one in kept] == [one.number for one in best]
-    assert [one.candidate.generation for one in kept] == [1, 1]
-    assert [one.number for one in children] == list(range(11, 19))
-    assert all(one.candidate.parents and one.candidate.generation == 2 for one in children)
+    assert [member.number for member in kept] == [member.number for member in best]
+    assert [member.candidate.generation for member in kept] == [1, 1]
+    assert [member.number for member in children] == list(range(11, 19))
+    assert all(member.candidate.parents and member.candidate.generation == 2 for member in children)
 
 
 def test_a_genome_that_was_met_before_is_not_trained_again() -> None:
@@ -205,9 +207,9 @@ def test_a_genome_that_was_met_before_is_not_trained_again() -> None:
         search.tell(outcome_of(genome))
     search.advance()
     search.pending()
-    *candidates, last = search._course.candidates
+    *candidates, last = search._progress.candidates
     known = search.individuals[4].genome
-    search._course = replace(search._course, candidates=(*candidates, replace(last, genome=known)))
+    search._progress = replace(search._progress, candidates=(*candidates, replace(last, genome=known)))
     evaluator = HiddenTarget()
     assert len(search.pending()) == 3
     run(search, evaluator)
@@ -221,18 +223,18 @@ def test_a_genome_that_was_met_before_is_not_trained_again() -> None:
 
 def test_equal_genomes_of_a_generation_are_trained_once() -> None:
     search = new_search(population_size=4, max_generations=1)
-    first, _, *others = search._course.candidates
-    search._course = replace(search._course, candidates=(first, first, *others))
+    first, _, *others = search._progress.candidates
+    search._progress = replace(search._progress, candidates=(first, first, *others))
     evaluator = HiddenTarget()
     run(search, evaluator)
-    assert evaluator.trained == [first.genome, *(one.genome for one in others)]
+    assert evaluator.trained == [first.genome, *(candidate.genome for candidate in others)]
     assert (search.history[0].evaluated, search.history[0].cached) == (3, 1)
     assert search.members[1].fitness == search.members[0].fitness
 
 
 def test_children_are_genomes_that_were_not_tried_before() -> None:
     search = run(new_search(max_generations=30, search_patience=0, population_size=20))
-    genomes = [one.genome for one in search.individuals]
+    genomes = [member.genome for member in search.individuals]
     assert len(set(genomes)) == len(genomes) == 20 + 29 * 16
 
 
@@ -245,14 +247,14 @@ def test_a_failed_model_is_no_parent_and_not_trained_again() -> None:
 
     evaluator = HiddenTarget(failing)
     search = run(new_search(4, population_size=12, max_generations=6, search_patience=0), evaluator)
-    failed = {one.number for one in search.individuals if failing(one.genome)}
-    assert sum(one.failed for one in search.history) == len(failed) > 10
-    assert not failed & {number for one in search.individuals for number in one.candidate.parents}
+    failed = {member.number for member in search.individuals if failing(member.genome)}
+    assert sum(generation.failed for generation in search.history) == len(failed) > 10
+    assert not failed & {number for member in search.individuals for number in member.candidate.parents}
     assert len(evaluator.trained) == len(set(evaluator.trained))
-    for one in search.individuals:
-        assert (one.fitness is None) == (one.number in failed)
-        assert one.outcome is not None
-        assert one.outcome.error == ("its loss was not finite" if one.number in failed else "")
+    for member in search.individuals:
+        assert (member.fitness is None) == (member.number in failed)
+        assert member.outcome is not None
+        assert member.outcome.error == ("its loss was not finite" if member.number in failed else "")
     assert search.history[0].worst > 0.0, "failed models do not count as fitness 0"
 
 
@@ -270,8 +272,8 @@ def test_a_search_continues_from_the_only_model_that_did_not_fail() -> None:
     search = new_search(5, max_generations=3, search_patience=0)
     alive = search.pending()[7]
     run(search, HiddenTarget(lambda genome: genome != alive and genome.key[0] in "0123"))
-    for one in search.individuals[10:]:
-        assert one.candidate.parents
+    for member in search.individuals[10:]:
+        assert member.candidate.parents
 
 
 # Ends
@@ -303,7 +305,7 @@ def test_a_search_that_has_ended_goes_on_with_more_generations() -> None:
     short = run(new_search(max_generations=2, search_patience=0))
     longer = Search.load(short.save(), replace(short.settings, max_generations=5))
     assert longer.end_reason() is None
-    assert course(run(longer)) == course(whole)
+    assert results_of(run(longer)) == results_of(whole)
 
 
 # Selection and adaptive mutation
@@ -332,10 +334,10 @@ def test_a_generation_reports_its_spread_diversity_and_rate() -> None:
     for genome in search.pending():
         search.tell(outcome_of(genome))
     generation = search.advance()
-    values = [one.fitness or 0.0 for one in search.members]
+    values = [member.fitness or 0.0 for member in search.members]
     assert generation.mean == pytest.approx(statistics.mean(values))
     assert generation.spread == pytest.approx(statistics.pstdev(values))
-    assert generation.diversity == pytest.approx(mean_distance([one.genome for one in search.members]))
+    assert generation.diversity == pytest.approx(mean_distance([member.genome for member in search.members]))
     assert (generation.best, generation.worst) == (max(values), min(values))
     assert generation.mutation_rate == pytest.approx(0.10), "the first generation is as spread as itself"
     assert generation.seconds == pytest.approx(5.0)
@@ -358,8 +360,8 @@ def test_the_elite_has_different_genomes() -> None:
     same = Genome((), (DenseGene(9),))
     members = [member(1, 0.9, same), member(2, 0.8, same), member(3, 0.7), member(4, 0.6)]
     kept = elite(members, [Pool(tuple(members), 0)], 3)
-    assert [one.number for one in kept] == [1, 3, 4]
-    assert [one.number for one in elite(members, [Pool(tuple(members), 0)], 10)] == [1, 3, 4]
+    assert [member.number for member in kept] == [1, 3, 4]
+    assert [member.number for member in elite(members, [Pool(tuple(members), 0)], 10)] == [1, 3, 4]
 
 
 def test_species_are_of_similar_genomes_and_share_their_fitness() -> None:
@@ -368,13 +370,13 @@ def test_species_are_of_similar_genomes_and_share_their_fitness() -> None:
     members = [member(k + 1, 0.9 - k / 100, genome) for k, genome in enumerate([*dense, *convs])]
     settings = SearchSettings(selection="species", species_count=2)
     first, second = pools(members, [], 9, settings)
-    assert [one.number for one in first.members] == [1, 2, 3, 4, 5, 6]
-    assert [one.number for one in second.members] == [7, 8]
+    assert [member.number for member in first.members] == [1, 2, 3, 4, 5, 6]
+    assert [member.number for member in second.members] == [7, 8]
     assert first.children + second.children == 9
     assert 0 < second.children < first.children
     kept = elite(members, [first, second], 2)
-    assert [one.number for one in kept] == [1, 7], "the best of each species is kept"
-    equal = [replace(one, outcome=replace(one.outcome, fitness=0.5)) for one in members if one.outcome]
+    assert [member.number for member in kept] == [1, 7], "the best of each species is kept"
+    equal = [replace(member, outcome=replace(member.outcome, fitness=0.5)) for member in members if member.outcome]
     assert [pool.children for pool in pools(equal, [], 8, settings)] == [4, 4], "whatever their size"
 
 
@@ -384,7 +386,7 @@ def test_there_are_at_most_so_many_species() -> None:
         found = pools(members, [], 24, SearchSettings(selection="species", species_count=most))
         assert 1 <= len(found) <= most
         assert sum(pool.children for pool in found) == 24
-        assert sorted(one.number for pool in found for one in pool.members) == list(range(1, 31))
+        assert sorted(member.number for pool in found for member in pool.members) == list(range(1, 31))
 
 
 def test_parents_of_one_species_are_of_the_same_species() -> None:
@@ -392,14 +394,14 @@ def test_parents_of_one_species_are_of_the_same_species() -> None:
     for genome in search.pending():
         search.tell(outcome_of(genome))
     search.advance()
-    alive = sorted(search.members, key=lambda one: one.standing)
+    alive = sorted(search.members, key=lambda member: member.standing)
     found = pools(alive, [], 13, search.settings)
     assert search.history[0].species == len(found) > 1
-    species = {one.number: k for k, pool in enumerate(found) for one in pool.members}
+    species = {member.number: k for k, pool in enumerate(found) for member in pool.members}
     search.pending()
-    children = [one for one in search.members if one.candidate.generation == 2]
-    assert any(len(one.candidate.parents) == 2 for one in children)
-    assert all(len({species[number] for number in one.candidate.parents}) == 1 for one in children)
+    children = [member for member in search.members if member.candidate.generation == 2]
+    assert any(len(member.candidate.parents) == 2 for member in children)
+    assert all(len({species[number] for number in member.candidate.parents}) == 1 for member in children)
 
 
 def test_novelty_prefers_unusual_genomes() -> None:
@@ -410,7 +412,7 @@ def test_novelty_prefers_unusual_genomes() -> None:
     [only] = pools(members, genomes, 5, SearchSettings(selection="novelty", novelty_weight=1.0))
     assert only.members[0].genome == unusual
     [none] = pools(members, genomes, 5, SearchSettings(selection="novelty", novelty_weight=0.0))
-    assert [one.number for one in none.members] == [1, 2, 3, 4, 5, 6, 7]
+    assert [member.number for member in none.members] == [1, 2, 3, 4, 5, 6, 7]
 
 
 # Settings
@@ -455,13 +457,13 @@ def test_the_population_has_every_candidate_with_its_parents() -> None:
     assert len(population.individuals) == 10 + 8 + 8
     assert search.best is not None
     assert population.best == search.best.number
-    assert sum(one.member for one in population.individuals) == 10
-    for shown, one in zip(population.individuals, search.individuals, strict=True):
-        assert (shown.number, shown.parents, shown.fitness) == (one.number, one.candidate.parents, one.fitness)
+    assert sum(individual.member for individual in population.individuals) == 10
+    for shown, member in zip(population.individuals, search.individuals, strict=True):
+        assert (shown.number, shown.parents, shown.fitness) == (member.number, member.candidate.parents, member.fitness)
         assert len(shown.values) == len(COLUMNS)
         assert (shown.error == "") == (shown.fitness is not None)
         assert shown.diagram is not None
-        assert len(shown.diagram.blocks) == 2 + len(one.genome.convs) + len(one.genome.dense)
+        assert len(shown.diagram.blocks) == 2 + len(member.genome.convs) + len(member.genome.dense)
     assert set(population.individuals[0].parents) == set()
     assert population.ancestors(population.individuals[-1].number) >= {population.individuals[-1].number}
 
@@ -469,7 +471,7 @@ def test_the_population_has_every_candidate_with_its_parents() -> None:
 def test_layers_are_described_in_words() -> None:
     search = new_search(population_size=2)
     genome = Genome((ConvGene(16, 5, 2, "silu", True),), (DenseGene(64, "tanh"),))
-    search._course = replace(search._course, candidates=(Candidate(genome, 1), search._course.candidates[1]))
+    search._progress = replace(search._progress, candidates=(Candidate(genome, 1), search._progress.candidates[1]))
     [first, _] = population_of(search.save()).individuals
     assert first.values[0] == "conv 16 5x5/2 silu, norm; 64 tanh"
     assert first.fitness is None

@@ -153,7 +153,7 @@ def put(*path: Any, value: Any) -> Callable[[dict[str, Any]], object]:
     return change
 
 
-CANDIDATES = ("course", "candidates")
+CANDIDATES = ("progress", "candidates")
 WRONG = {
     "format": put("format", value="other"),
     "version": put("version", value=2),
@@ -164,8 +164,8 @@ WRONG = {
     "a seed that is no number": put("settings", "seed", value="1"),
     "an unknown setting": put("settings", "pickle", value=True),
     "a long name": put("data", value="x" * 1000),
-    "no candidates": put("course", "candidates", value=[]),
-    "a candidate too few": lambda about: about["course"]["candidates"].pop(),
+    "no candidates": put("progress", "candidates", value=[]),
+    "a candidate too few": lambda about: about["progress"]["candidates"].pop(),
     "a generation that is skipped": put(*CANDIDATES, -1, "generation", value=9),
     "a parent in the future": put(*CANDIDATES, 12, "parents", value=[20]),
     "its own parent": put(*CANDIDATES, 12, "parents", value=[13]),
@@ -181,20 +181,20 @@ WRONG = {
     "a genome without layers": put(*CANDIDATES, 0, "genome", value={
         "convs": [], "dense": [], "dropout": 0.0, "optimiser": "adam", "learning_rate": 0.001, "weight_decay": 0.0}),
     "another genome": put(*CANDIDATES, 0, "genome", "dropout", value=0.123),
-    "members twice": put("course", "members", value=[1] * 10),
-    "members that are not there": put("course", "members", value=list(range(91, 101))),
-    "members of an old generation": put("course", "members", value=list(range(1, 11))),
-    "no history": put("course", "history", value=[]),
-    "a wrong number in the history": put("course", "history", 0, "number", value=7),
-    "an impossible mutation rate": put("course", "history", 3, "mutation_rate", value=17.0),
-    "a negative time": put("course", "history", 0, "seconds", value=-1.0),
+    "members twice": put("progress", "members", value=[1] * 10),
+    "members that are not there": put("progress", "members", value=list(range(91, 101))),
+    "members of an old generation": put("progress", "members", value=list(range(1, 11))),
+    "no history": put("progress", "history", value=[]),
+    "a wrong number in the history": put("progress", "history", 0, "number", value=7),
+    "an impossible mutation rate": put("progress", "history", 3, "mutation_rate", value=17.0),
+    "a negative time": put("progress", "history", 0, "seconds", value=-1.0),
     "an outcome too few": lambda about: about["outcomes"].pop(),
     "an outcome twice": lambda about: about["outcomes"].append(about["outcomes"][0]),
     "an outcome of no candidate": put("outcomes", 0, "key", value="0" * 32),
     "an impossible fitness": put("outcomes", 0, "fitness", value=2.0),
     "huge attempts": put("outcomes", 0, "attempts", value=10**30),
     "tensors of another model": put("outcomes", 0, "tensors", value="AAAA"),
-    "no successful member": lambda about: [one.update(fitness=None) for one in about["outcomes"]],
+    "no successful member": lambda about: [outcome.update(fitness=None) for outcome in about["outcomes"]],
     "a list": lambda about: about.clear(),
 }  # fmt: skip
 
@@ -216,12 +216,12 @@ def with_best(data: bytes) -> bytes:
 def test_tensors_that_do_not_fit_the_best_model_are_refused() -> None:
     best = Search.load(SAVED).best
     assert best is not None
-    right = {name: np.array(one) for name, one in load(tensors_of(best.genome)).items()}
+    right = {name: np.array(array) for name, array in load(tensors_of(best.genome)).items()}
     name = next(iter(right))
     wrong = [
         b"junk",
         save({"a": np.zeros(3, np.float32)}),
-        save({key: one for key, one in right.items() if key != name}),
+        save({key: array for key, array in right.items() if key != name}),
         save(right | {name: right[name].astype(np.float64)}),
         save(right | {name: right[name][:-1]}),
         save(right | {name: right[name] * np.float32("nan")}),
@@ -250,7 +250,7 @@ def test_other_files_are_refused(data: bytes) -> None:
 @settings(max_examples=150)
 def test_damaged_checkpoints_are_refused_or_read_but_never_crash(data: st.DataObject) -> None:
     """Bytes are changed within the JSON, where every one means something."""
-    begin = SAVED.index(b'{"course"')
+    begin = SAVED.index(b'{"data"')
     damaged = bytearray(SAVED)
     for _ in range(data.draw(st.integers(1, 4))):
         place = data.draw(st.integers(0, len(SAVED) - begin - 1) | st.integers(-begin, 2000)) + begin

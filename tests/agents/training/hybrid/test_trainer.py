@@ -104,12 +104,12 @@ def test_every_setting_is_explained_once() -> None:
 def test_a_session_has_metrics_checkpoints_and_a_champion(whole: Sequence[Event]) -> None:
     values = measured(whole)
     assert list(values) == [1, 2, 3]
-    for name in {name for one in values.values() for name in one}:
+    for name in {name for found in values.values() for name in found}:
         assert metric_of(name, HybridConfig.metrics)[0] is not None, name
     best = [values[step]["fitness/best"] for step in values]
     assert best == sorted(best)
     assert values[1]["models/trained"] == 4
-    assert list(dict.fromkeys(one.step for one in of(Checkpoint, whole))) == [0, 1, 2, 3]
+    assert list(dict.fromkeys(checkpoint.step for checkpoint in of(Checkpoint, whole))) == [0, 1, 2, 3]
     [champion] = of(Champion, whole)
     assert champion.player == of(Checkpoint, whole)[-1].players[0]
     networks.load(champion.player.payload).check_game(GAME)
@@ -188,12 +188,16 @@ def test_rates_count_the_models_that_were_trained_since_the_session_was_resumed(
 ) -> None:
     monkeypatch.setattr("agents.training.hybrid.trainer.SAVE_EVERY", 0.0)  # a checkpoint after each model
     events = session(hybrid(max_generations=1))
-    state = next(one.state for one in reversed(of(Checkpoint, events)) if Search.load(read(one.state).search).pending())
+    state = next(
+        checkpoint.state
+        for checkpoint in reversed(of(Checkpoint, events))
+        if Search.load(read(checkpoint.state).search).pending()
+    )
     [genome] = Search.load(read(state).search).pending()
     rest = trained(hybrid(max_generations=1), state=state)
     rates = dict(of(Metrics, rest)[0].values)
     members = Search.load(read(of(Checkpoint, rest)[-1].state).search).members
-    [seconds] = [one.outcome.seconds for one in members if one.genome == genome and one.outcome]
+    [seconds] = [member.outcome.seconds for member in members if member.genome == genome and member.outcome]
     assert 60 * rates["speed/concurrent"] / rates["speed/models"] == pytest.approx(seconds), "of one model"
 
 
@@ -260,7 +264,7 @@ def test_a_finished_session_goes_on_with_a_higher_limit(whole: Sequence[Event]) 
 
 def test_without_validation_the_best_answers_count() -> None:
     events = session(hybrid(validate_pairs=0, max_generations=1))
-    assert not [name for one in measured(events).values() for name in one if name.startswith("validation/")]
+    assert not [name for found in measured(events).values() for name in found if name.startswith("validation/")]
     [champion] = of(Champion, events)
     assert "validated" not in champion.player.about
 
@@ -286,15 +290,17 @@ def test_a_model_that_fails_is_logged_and_counted(monkeypatch: pytest.MonkeyPatc
     assert len(warnings) == failed
     population = HybridConfig.population_of(of(Checkpoint, events)[-1].state)
     assert population is not None
-    assert sum(bool(one.error) for one in population.individuals) == failed
-    assert all(one.fitness is None for one in population.individuals if one.error)
+    assert sum(bool(individual.error) for individual in population.individuals) == failed
+    assert all(individual.fitness is None for individual in population.individuals if individual.error)
 
 
 def test_the_population_is_read_from_a_checkpoint(whole: Sequence[Event]) -> None:
     population = HybridConfig.population_of(of(Checkpoint, whole)[-1].state)
     assert population is not None
     assert population.generation == 3
-    assert [one.number for one in population.individuals] == list(range(1, len(population.individuals) + 1))
+    assert [individual.number for individual in population.individuals] == list(
+        range(1, len(population.individuals) + 1)
+    )
     best = population.individuals[(population.best or 0) - 1]
     assert best.fitness == measured(whole)[3]["fitness/best"]
     assert best.diagram is not None
@@ -349,5 +355,5 @@ def test_a_limit_that_is_lowered_ends_a_session_without_another_generation(
     assert done == 1
     assert part[-1].how is How.STOPPED
     rest = trained(hybrid(max_generations=done), state=state)
-    assert not [one for one in of(Metrics, rest) if one.step > done]
+    assert not [metrics for metrics in of(Metrics, rest) if metrics.step > done]
     assert rest[-1].how is How.FINISHED

@@ -78,12 +78,12 @@ def test_children_fit_and_have_genes_of_their_parents_only(space: Space, seed: i
     parents = (first, second)
     for kind in ("convs", "dense"):
         layers = getattr(child, kind)
-        assert len(layers) in {len(getattr(one, kind)) for one in parents}
+        assert len(layers) in {len(getattr(genome, kind)) for genome in parents}
         for k, gene in enumerate(layers):
-            assert gene in [getattr(one, kind)[k] for one in parents if k < len(getattr(one, kind))]
-    assert (child.optimiser, child.learning_rate) in {(one.optimiser, one.learning_rate) for one in parents}
-    assert child.dropout in {one.dropout for one in parents}
-    assert child.weight_decay in {one.weight_decay for one in parents}
+            assert gene in [getattr(genome, kind)[k] for genome in parents if k < len(getattr(genome, kind))]
+    assert (child.optimiser, child.learning_rate) in {(genome.optimiser, genome.learning_rate) for genome in parents}
+    assert child.dropout in {genome.dropout for genome in parents}
+    assert child.weight_decay in {genome.weight_decay for genome in parents}
 
 
 @given(SEEDS, st.floats(0, 1))
@@ -105,23 +105,25 @@ def test_mutation_reaches_every_property() -> None:
     genome = Genome((ConvGene(16, 3), ConvGene(32, 5)), (DenseGene(64),), 0.2, ADAM, 1e-3, 1e-4)
     changed = [mutate(genome, 0.1, IMAGE, Draws(index)) for index in range(2000)]
     for name in ("dropout", "optimiser", "learning_rate", "weight_decay"):
-        assert {getattr(one, name) for one in changed} > {getattr(genome, name)}
-    convs = [one.convs[0] for one in changed if len(one.convs) == 2]
-    dense = [one.dense[0] for one in changed if len(one.dense) == 1]
+        assert {getattr(mutant, name) for mutant in changed} > {getattr(genome, name)}
+    convs = [genome.convs[0] for genome in changed if len(genome.convs) == 2]
+    dense = [genome.dense[0] for genome in changed if len(genome.dense) == 1]
     for name in ("channels", "kernel", "stride", "activation", "normalised"):
         assert len({getattr(gene, name) for gene in convs}) > 1, name
     for name in ("width", "activation", "normalised"):
         assert len({getattr(gene, name) for gene in dense}) > 1, name
-    assert {len(one.convs) for one in changed} >= {1, 2, 3}
-    assert {len(one.dense) for one in changed} >= {0, 1, 2}
-    assert {one.optimiser for one in changed} == set(OPTIMISERS)
+    assert {len(genome.convs) for genome in changed} >= {1, 2, 3}
+    assert {len(genome.dense) for genome in changed} >= {0, 1, 2}
+    assert {genome.optimiser for genome in changed} == set(OPTIMISERS)
 
 
 def test_a_higher_rate_changes_more() -> None:
     genomes = [random_genome(IMAGE, Draws(index)) for index in range(200)]
 
     def change(rate: float) -> float:
-        return sum(distance(one, mutate(one, rate, IMAGE, Draws("change", k))) for k, one in enumerate(genomes))
+        return sum(
+            distance(genome, mutate(genome, rate, IMAGE, Draws("change", k))) for k, genome in enumerate(genomes)
+        )
 
     assert change(0.1) < change(0.4) < change(0.8)
 
@@ -147,8 +149,8 @@ def test_a_learning_rate_keeps_its_place_when_the_optimiser_changes() -> None:
 def test_vectors_have_no_convolutions() -> None:
     assert not any(random_genome(VECTOR, Draws(index)).convs for index in range(100))
     images = [random_genome(IMAGE, Draws(index)) for index in range(100)]
-    assert any(one.convs for one in images)
-    assert any(not one.convs for one in images)
+    assert any(genome.convs for genome in images)
+    assert any(not genome.convs for genome in images)
 
 
 def test_a_genome_that_is_too_large_is_made_smaller() -> None:
@@ -167,9 +169,9 @@ def has_planes(genome: Genome) -> bool:
 def test_heads_of_many_actions_are_convolutions_where_they_would_be_too_large() -> None:
     genomes = [random_genome(SHOGI, Draws(index)) for index in range(400)]
     assert 0.4 < sum(map(has_planes, genomes)) / len(genomes) < 0.6
-    assert len({len(one.convs) for one in genomes if has_planes(one)}) == SHOGI.max_convs
-    assert any(one.dense and one.convs for one in genomes)
-    assert any(not one.convs for one in genomes)
+    assert len({len(genome.convs) for genome in genomes if has_planes(genome)}) == SHOGI.max_convs
+    assert any(genome.dense and genome.convs for genome in genomes)
+    assert any(not genome.convs for genome in genomes)
     rich = replace(SHOGI, max_parameters=20_000_000)  # enough for all heads: nothing is changed
     genomes = [random_genome(rich, Draws(index)) for index in range(400)]
     assert 0.05 < sum(map(has_planes, genomes)) / len(genomes) < 0.15
@@ -178,10 +180,10 @@ def test_heads_of_many_actions_are_convolutions_where_they_would_be_too_large() 
 def test_mutations_keep_a_convolution_as_head_while_another_would_be_too_large() -> None:
     genome = Genome((ConvGene(48), ConvGene(48, 5, activation="silu")))
     changed = [mutate(genome, 0.2, SHOGI, Draws(index)) for index in range(500)]
-    kept = [one for one in changed if has_planes(one)]
+    kept = [genome for genome in changed if has_planes(genome)]
     assert len(kept) > 350
-    assert all(one.dense for one in changed if not has_planes(one))
-    assert {len(one.convs) for one in kept} == {1, 2, 3}
+    assert all(genome.dense for genome in changed if not has_planes(genome))
+    assert {len(genome.convs) for genome in kept} == {1, 2, 3}
     dense = replace(genome, convs=(ConvGene(12, stride=2), ConvGene(12)), dense=(DenseGene(24),))
     assert SHOGI.fits(dense)
     assert any(has_planes(mutate(dense, 0.2, SHOGI, Draws(index))) for index in range(100)), "one step away"
