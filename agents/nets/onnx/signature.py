@@ -85,7 +85,10 @@ def _inputs(ports: Sequence[Port], game: str, observation: tuple[int, ...], acti
             return max(pairs, key=lambda pair: ("mask" in pair[1].name.lower()) - ("mask" in pair[0].name.lower()))
     flat = "" if len(observation) == 1 else f" or {[1, math.prod(observation)]}"
     needed = f"one float32 observation {[1, *observation]}{flat} of {game}, the first size 1 or free"
-    raise BadValue("inputs", _listed(ports), f"{needed}, and at most a mask {[1, actions]} of legal actions")
+    needed = f"{needed}, and at most a mask {[1, actions]} of legal actions"
+    if len(ports) > 1 and any(_observation_shape(port, observation) for port in ports):
+        needed += ": export the network without its other inputs, such as a state"
+    raise BadValue("inputs", _listed(ports), needed)
 
 
 def _output(ports: Sequence[Port], game: str, actions: int) -> tuple[Port, bool]:
