@@ -100,10 +100,10 @@ def with_metadata(payload: bytes, key: str, value: str) -> bytes:
     """The same file with another value of this key in its metadata."""
     read_model(payload)
     reader, kept, at = Reader(NOUN), [], 0
-    for one in reader.fields(payload, {METADATA_PROPS: MESSAGE}):
-        if _entry(reader, one)[0] == key:  # the bytes of this field are left out
-            kept.append(payload[at : one.start])
-            at = one.end
+    for part in reader.fields(payload, {METADATA_PROPS: MESSAGE}):
+        if _entry(reader, part)[0] == key:  # the bytes of this field are left out
+            kept.append(payload[at : part.start])
+            at = part.end
     return b"".join([*kept, payload[at:], metadata(key, value)])
 
 
@@ -112,9 +112,9 @@ def metadata(key: str, value: str) -> bytes:
     return field(METADATA_PROPS, field(1, key) + field(2, value))
 
 
-def _entry(reader: Reader, one: Field) -> tuple[str, str]:
+def _entry(reader: Reader, entry: Field) -> tuple[str, str]:
     """Key and value of an entry of the metadata."""
-    found = {part.number: part.text() for part in reader.fields(one.content, ENTRY)}
+    found = {part.number: part.text() for part in reader.fields(entry.content, ENTRY)}
     return found.get(1, ""), found.get(2, "")
 
 
@@ -131,19 +131,19 @@ class _ModelReader:
         opsets: dict[str, int] = {}
         entries: dict[str, str] = {}
         ir_version, producer = 0, ""
-        for one in self._reader.fields(payload, MODEL):
-            match one.number:
+        for part in self._reader.fields(payload, MODEL):
+            match part.number:
                 case 1:
-                    ir_version = one.value
+                    ir_version = part.value
                 case 2:
-                    producer = one.text()
+                    producer = part.text()
                 case 7:
-                    graphs.append(one)
+                    graphs.append(part)
                 case 8:
-                    domain, version = self._opset(one)
+                    domain, version = self._opset(part)
                     opsets[domain] = version
                 case 14:
-                    key, value = _entry(self._reader, one)
+                    key, value = _entry(self._reader, part)
                     entries[key] = value
                 case 20:
                     raise BadValue("file", "a network with instructions for training", f"{NOUN} for inference alone")
@@ -162,11 +162,11 @@ class _ModelReader:
 
     def _opset(self, message: Field) -> tuple[str, int]:
         domain, version = "", 0
-        for one in self._reader.fields(message.content, OPSET):
-            if one.number == 1:
-                domain = one.text()
-            elif one.number == 2:
-                version = one.integer()
+        for part in self._reader.fields(message.content, OPSET):
+            if part.number == 1:
+                domain = part.text()
+            elif part.number == 2:
+                version = part.integer()
         return domain, version
 
     def _graph(self, message: Field, depth: int) -> tuple[tuple[Port, ...], tuple[Port, ...]]:
@@ -175,41 +175,41 @@ class _ModelReader:
             raise BadValue("graph", f"more than {DEEPEST} graphs inside each other", f"{NOUN} of at most that depth")
         inputs, outputs, values = [], [], set()
         made_by: dict[str, str] = {}
-        for one in self._reader.fields(message.content, GRAPH):
-            match one.number:
+        for part in self._reader.fields(message.content, GRAPH):
+            match part.number:
                 case 1:
-                    operator, results = self._node(one, depth)
+                    operator, results = self._node(part, depth)
                     made_by |= dict.fromkeys(results, operator)
                 case 5:
-                    values.add(self._tensor(one))
+                    values.add(self._tensor(part))
                 case 11:
-                    inputs.append(one)
+                    inputs.append(part)
                 case 12:
-                    outputs.append(one)
+                    outputs.append(part)
                 case 15:
                     raise BadValue("graph", "sparse weights", f"{NOUN} with dense weights")
         if len(outputs) > MOST_PORTS:
             raise BadValue("outputs", len(outputs), f"at most {MOST_PORTS}")
-        ports = [port for port in (self._port(one) for one in inputs) if port.name not in values]
+        ports = [port for port in map(self._port, inputs) if port.name not in values]
         if len(ports) > MOST_PORTS:
             raise BadValue("inputs", len(ports), f"at most {MOST_PORTS}")
-        return tuple(ports), tuple(self._port(one, made_by) for one in outputs)
+        return tuple(ports), tuple(self._port(output, made_by) for output in outputs)
 
     def _node(self, message: Field, depth: int) -> tuple[str, list[str]]:
         """Checks a node; its operator and the names of its outputs."""
         operator, domain, attributes, inputs, results = "", "", [], [], []
-        for one in self._reader.fields(message.content, NODE):
-            match one.number:
+        for part in self._reader.fields(message.content, NODE):
+            match part.number:
                 case 1:
-                    inputs.append(one.text())
+                    inputs.append(part.text())
                 case 2:
-                    results.append(one.text())
+                    results.append(part.text())
                 case 4:
-                    operator = one.text()
+                    operator = part.text()
                 case 5:
-                    attributes.append(one)
+                    attributes.append(part)
                 case 7:
-                    domain = one.text()
+                    domain = part.text()
         if domain not in DOMAINS:
             shown = f"{printable(domain)}::{printable(operator)}"
             raise BadValue("operator", shown, "a standard ONNX operator: custom operators are refused")
@@ -219,39 +219,39 @@ class _ModelReader:
         self._operators[printable(operator)] += 1
         if self._operators.total() > MOST_NODES:
             raise BadValue("nodes", f"more than {MOST_NODES:,}", f"{NOUN} of at most that many")
-        for one in attributes:
-            self._attribute(one, depth)
+        for attribute in attributes:
+            self._attribute(attribute, depth)
         return operator, results
 
     def _attribute(self, message: Field, depth: int) -> None:
         """Checks the tensors and graphs of an attribute."""
-        for one in self._reader.fields(message.content, ATTRIBUTE):
-            if one.number in (5, 10):
-                self._tensor(one)
-            elif one.number in (6, 11):
-                self._graph(one, depth + 1)
-            elif one.number in (22, 23):
+        for part in self._reader.fields(message.content, ATTRIBUTE):
+            if part.number in (5, 10):
+                self._tensor(part)
+            elif part.number in (6, 11):
+                self._graph(part, depth + 1)
+            elif part.number in (22, 23):
                 raise BadValue("attribute", "sparse numbers", f"{NOUN} with dense weights")
 
     def _tensor(self, message: Field) -> str:
         """Checks a tensor, whose numbers must be in the file; its name."""
         name, code, sizes, stored = "", 0, [], []
-        for one in self._reader.fields(message.content, TENSOR):
-            match one.number:
+        for part in self._reader.fields(message.content, TENSOR):
+            match part.number:
                 case 1:
-                    sizes += self._reader.integers(one, MOST_DIMENSIONS)
+                    sizes += self._reader.integers(part, MOST_DIMENSIONS)
                 case 2:
-                    code = one.value
+                    code = part.value
                 case 3:
                     raise BadValue("tensor", "a part of a tensor", "whole")
                 case 8:
-                    name = one.text()
+                    name = part.text()
                 case 13:
                     raise _external()
-                case 14 if one.value:
+                case 14 if part.value:
                     raise _external()
                 case 4 | 5 | 6 | 7 | 9 | 10 | 11:
-                    stored.append(one)
+                    stored.append(part)
         shown = printable(name) or "without a name"
         if code not in DTYPES:
             raise BadValue(
@@ -259,7 +259,7 @@ class _ModelReader:
             )
         if len(sizes) > MOST_DIMENSIONS or min(sizes, default=0) < 0:
             raise BadValue(f"tensor {shown}", tuple(sizes[:16]), f"at most {MOST_DIMENSIONS} sizes of 0 or more")
-        needed, found = math.prod(sizes), sum(_count(one, DTYPES[code]) for one in stored)
+        needed, found = math.prod(sizes), sum(_count(numbers, DTYPES[code]) for numbers in stored)
         if needed != found:
             has = f"{tuple(sizes)}, but it has {found:,} numbers"
             raise BadValue(f"tensor {shown}", has, f"as large as its shape says: {needed:,} numbers")
@@ -268,18 +268,18 @@ class _ModelReader:
 
     def _port(self, message: Field, made_by: dict[str, str] | None = None) -> Port:
         name, dtype, shape = "", "not a tensor", None
-        for one in self._reader.fields(message.content, VALUE_INFO):
-            if one.number == 1:
-                name = one.text()
+        for part in self._reader.fields(message.content, VALUE_INFO):
+            if part.number == 1:
+                name = part.text()
             else:
-                dtype, shape = self._type(one)
+                dtype, shape = self._type(part)
         return Port(name, dtype, shape, (made_by or {}).get(name, ""))
 
     def _type(self, message: Field) -> tuple[str, tuple[int | None, ...] | None]:
         """Type and shape of a tensor."""
         dtype, shape = "not a tensor", None
-        for one in self._reader.fields(message.content, TYPE):
-            for part in self._reader.fields(one.content, TENSOR_TYPE):
+        for tensor in self._reader.fields(message.content, TYPE):
+            for part in self._reader.fields(tensor.content, TENSOR_TYPE):
                 if part.number == 1:
                     dtype = DTYPES.get(part.value) or OTHER_DTYPES.get(part.value, f"type {part.value}")
                 elif part.number == 2:
@@ -289,8 +289,8 @@ class _ModelReader:
     def _size(self, message: Field) -> int | None:
         """The size of a dimension; None if it is free."""
         found = None
-        for one in self._reader.fields(message.content, DIMENSION):
-            found = one.integer()
+        for part in self._reader.fields(message.content, DIMENSION):
+            found = part.integer()
         return None if found is None or found < 0 else found
 
 

@@ -43,13 +43,14 @@ def network(game: Game, type: str, hidden: tuple[int, ...], temperature: float) 
 def records(type: str, cases: Cases) -> list[dict[str, object]]:
     game = new_game("pong")
     nets = [agent(f"net {at}", network(game, type, hidden, at)) for hidden, at in cases]
-    others = [one for one in KINDS.get("pong-bot").samples(game) if one.id in ("Tracker", "Random")]
+    others = [bot for bot in KINDS.get("pong-bot").samples(game) if bot.id in ("Tracker", "Random")]
     pairs = [(a, b) for a in nets for b in (*nets, *others)]
     specs = [MatchSpec(f"{a.id} - {b.id}", game.spec, (a, b), 1000 + n) for n, (a, b) in enumerate(pairs)]
     with SequentialMatchExecutor(16) as executor:
         results = executor.execute_matches(specs)
     return [
-        {"id": one.id, "steps": one.steps, "scores": list(one.scores), "digest": one.digest().hex()} for one in results
+        {"id": result.id, "steps": result.steps, "scores": list(result.scores), "digest": result.digest().hex()}
+        for result in results
     ]
 
 

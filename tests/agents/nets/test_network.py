@@ -120,12 +120,12 @@ def test_an_architecture_that_does_not_fit_the_game_is_refused() -> None:
 @pytest.mark.parametrize("side", [1, 3, 5, 7])
 @pytest.mark.parametrize("image", [(1, 1), (2, 7), (9, 4)])
 def test_only_a_stride_makes_an_image_smaller(image: tuple[int, int], side: int, stride: int) -> None:
-    one = Architecture("stack", (), (2,), kernels=(side,), strides=(stride,), activations=("relu",))
-    module = PolicyValueNet(one, (3, *image), 4)
+    stack = Architecture("stack", (), (2,), kernels=(side,), strides=(stride,), activations=("relu",))
+    module = PolicyValueNet(stack, (3, *image), 4)
     rows, columns = (math.ceil(size / stride) for size in image)
     assert module.convs[0](torch.zeros(1, 3, *image)).shape == (1, 2, rows, columns)
     assert module(torch.zeros(1, 3, *image))[0].shape == (1, 4)
-    assert one.shapes((3, *image), 4)["value.weight"] == (1, 2 * rows * columns)
+    assert stack.shapes((3, *image), 4)["value.weight"] == (1, 2 * rows * columns)
 
 
 @pytest.mark.parametrize("activation", ["relu", "leaky_relu", "elu", "silu", "tanh"])
@@ -266,9 +266,9 @@ def test_tensors_may_be_in_any_order() -> None:
     payload = dump(network(MLP, "pong"))
 
     def exchange(header: dict[str, Any]) -> None:
-        one, other = header["value.weight"], header["layers.1.bias"]
-        assert one["shape"][1:] == other["shape"]  # they have the same size
-        one["data_offsets"], other["data_offsets"] = other["data_offsets"], one["data_offsets"]
+        weight, other = header["value.weight"], header["layers.1.bias"]
+        assert weight["shape"][1:] == other["shape"]  # they have the same size
+        weight["data_offsets"], other["data_offsets"] = other["data_offsets"], weight["data_offsets"]
 
     former, read = load(payload), load(edited(payload, exchange))
     assert (read.tensors["value.weight"][0] == former.tensors["layers.1.bias"]).all()

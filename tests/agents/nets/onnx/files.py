@@ -27,7 +27,7 @@ def tensor(name: str, values: np.ndarray, extra: bytes = b"") -> bytes:
 
 def node(operator: str, inputs: Sequence[str], outputs: Sequence[str], *attributes: bytes, domain: str = "") -> bytes:
     names = [field(1, name) for name in inputs] + [field(2, name) for name in outputs]
-    return b"".join([*names, field(4, operator), *(field(5, one) for one in attributes), field(7, domain)])
+    return b"".join([*names, field(4, operator), *(field(5, attribute) for attribute in attributes), field(7, domain)])
 
 
 def integer(name: str, value: int) -> bytes:
@@ -42,7 +42,7 @@ def graph(
     nodes: Sequence[bytes], inputs: Sequence[bytes], outputs: Sequence[bytes], tensors: Sequence[bytes] = ()
 ) -> bytes:
     parts = [(1, nodes), (5, tensors), (11, inputs), (12, outputs)]
-    return field(2, "g") + b"".join(field(number, one) for number, many in parts for one in many)
+    return field(2, "g") + b"".join(field(number, part) for number, many in parts for part in many)
 
 
 def model(content: bytes, opset: int = 17, extra: bytes = b"") -> bytes:

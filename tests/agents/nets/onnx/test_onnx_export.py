@@ -47,7 +47,7 @@ def test_the_checker_of_onnx_accepts_an_exported_network(architecture: Architect
     onnx = pytest.importorskip("onnx")
     model = onnx.load_from_string(to_onnx(drawn(architecture, game)))
     onnx.checker.check_model(model, full_check=True)
-    assert [(one.domain, one.version) for one in model.opset_import] == [("", 17)]
+    assert [(entry.domain, entry.version) for entry in model.opset_import] == [("", 17)]
     assert {entry.key: entry.value for entry in model.metadata_props} == {
         "ringside.game": game.spec.name,
         "ringside.temperature": "1.0",

@@ -134,7 +134,7 @@ def test_random_bytes_are_refused(payload: bytes) -> None:
 def test_weights_that_are_inputs_too_are_no_inputs() -> None:
     """As in files of IR version 3."""
     found = read_model(model(linear(more_inputs=[port("w", [8, 3])])))
-    assert [one.name for one in found.inputs] == ["x"]
+    assert [port.name for port in found.inputs] == ["x"]
     assert found.weights == 24
 
 

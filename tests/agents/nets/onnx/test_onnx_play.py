@@ -46,13 +46,13 @@ def decide(payload: bytes, game: Game = PONG, rows: int = 64, ply: int = 0, seed
     return act(pilot, spec(payload), game, rows, rng, ply)
 
 
-def act(pilot: object, one: AgentSpec, game: Game, rows: int, rng: np.random.Generator, ply: int = 0) -> list[int]:
+def act(pilot: object, player: AgentSpec, game: Game, rows: int, rng: np.random.Generator, ply: int = 0) -> list[int]:
     obs = rng.standard_normal((rows, *game.info.observation)).astype(np.float32)
     legal = rng.random((rows, game.info.actions)) < 0.4 if game.info.masked else None
     if legal is not None:
         legal[:, 0] |= ~legal.any(1)
     at = np.arange(rows, dtype=np.uint32)
-    number = pilot.load(one)  # type: ignore[attr-defined]
+    number = pilot.load(player)  # type: ignore[attr-defined]
     pilot.begin(at, np.full(rows, number, np.uint32), at.astype(np.uint64) + 7)  # type: ignore[attr-defined]
 
     class Boards:
@@ -64,9 +64,9 @@ def act(pilot: object, one: AgentSpec, game: Game, rows: int, rng: np.random.Gen
     return pilot.act(views).tolist()  # type: ignore[attr-defined,no-any-return]
 
 
-def play(one: AgentSpec, other: AgentSpec | None = None, game: Game = PONG, n: int = 0) -> MatchResult:
+def play(first: AgentSpec, other: AgentSpec | None = None, game: Game = PONG, n: int = 0) -> MatchResult:
     with SequentialMatchExecutor(1) as executor:
-        players = tuple(one if k % 2 == 0 else other or one for k in range(game.info.seats))
+        players = tuple(first if k % 2 == 0 else other or first for k in range(game.info.seats))
         return executor.execute_match(MatchSpec(f"m{n}", game.spec, players, derive("onnx", n)))
 
 
@@ -103,7 +103,7 @@ def test_policies_of_every_form_choose_the_same_actions(output: bytes, ends: lis
 
 def test_probabilities_are_sampled_as_logits_are() -> None:
     softmax = linear(output=port("p", ["batch", 3]), ends=[node("Softmax", ["y"], ["p"], integer("axis", 1))])
-    plain, likely = (with_metadata(model(one), TEMPERATURE, "2.0") for one in (linear(), softmax))
+    plain, likely = (with_metadata(model(content), TEMPERATURE, "2.0") for content in (linear(), softmax))
     drawn_actions = decide(plain, rows=300)
     assert decide(likely, rows=300) == drawn_actions != decide(model(linear()), rows=300)
     assert decide(plain, rows=300, ply=1) != drawn_actions
@@ -112,7 +112,7 @@ def test_probabilities_are_sampled_as_logits_are() -> None:
 def test_images_are_given_as_they_are_or_as_rows() -> None:
     image = linear(75, 4, ("n", 3, 5, 5), output=port("y", ["n", 4]))
     flat = linear(75, 4, ("n", 75), output=port("y", ["n", 4]))
-    found = [match_game(read_model(model(one)), HUNT).shape for one in (image, flat)]
+    found = [match_game(read_model(model(content)), HUNT).shape for content in (image, flat)]
     assert found == [(1, 3, 5, 5), (1, 75)]
     assert decide(model(image), HUNT) == decide(model(flat), HUNT)
 
@@ -218,12 +218,12 @@ def test_an_exported_network_draws_the_actions_of_the_original(game: Game, archi
     """Their numbers differ in the last bits, which changes no action here."""
     network = drawn(architecture, game, seed=5, temperature=0.7)  # type: ignore[arg-type]
     original = agent("a", network)
-    for one in (original, agent("a", network.with_temperature(0.0))):
-        payload = KINDS.get(one.kind).formats["onnx"](one)
-        pilots = KINDS.get(one.kind).pilot(game, 40), OnnxPilot(game, 40)
+    for played in (original, agent("a", network.with_temperature(0.0))):
+        payload = KINDS.get(played.kind).formats["onnx"](played)
+        pilots = KINDS.get(played.kind).pilot(game, 40), OnnxPilot(game, 40)
         found = [
             act(pilot, player, game, 40, np.random.default_rng(2), ply=3)
-            for pilot, player in zip(pilots, (one, spec(payload)), strict=True)
+            for pilot, player in zip(pilots, (played, spec(payload)), strict=True)
         ]
         assert found[0] == found[1]
 
@@ -242,8 +242,8 @@ def test_a_network_that_computes_across_its_batch_still_answers_for_each_positio
     """Its numbers are compared with the mean of the batch: then an answer would depend on other matches."""
     mean = node("ReduceMean", ["y"], ["m"], integer("keepdims", 1))
     content = linear(output=port("z", ["batch", 3]), ends=[mean, node("Sub", ["y", "m"], ["z"])])
-    one, other = spec(model(content), "a"), spec(model(linear(seed=2)), "b")
-    specs = [MatchSpec(f"m{n}", PONG.spec, (one, other), derive("batch", n)) for n in range(8)]
+    first, other = spec(model(content), "a"), spec(model(linear(seed=2)), "b")
+    specs = [MatchSpec(f"m{n}", PONG.spec, (first, other), derive("batch", n)) for n in range(8)]
     digests = set()
     for lanes in (1, 3, 8):
         with SequentialMatchExecutor(lanes) as executor:

@@ -88,9 +88,9 @@ def test_a_policy_of_stable_baselines3_plays_what_it_predicts(policy: Any, form:
     obs = np.random.default_rng(1).uniform(-1, 1, (300, *PONG.info.observation)).astype(np.float32)
     allowed = np.ones((1, PONG.info.actions), np.bool_)
     if form is Actions:
-        found = [session.choose(one, allowed) for one in obs]
+        found = [session.choose(row, allowed) for row in obs]
     else:
-        found = [int(session.evaluate(one, allowed).argmax()) for one in obs]
+        found = [int(session.evaluate(row, allowed).argmax()) for row in obs]
     assert found == policy.predict(obs, deterministic=True)[0].tolist()
     assert len(set(found)) > 1
 

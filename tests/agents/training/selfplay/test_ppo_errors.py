@@ -109,8 +109,8 @@ def test_a_loss_that_is_not_finite_costs_no_completed_update(monkeypatch: pytest
         PpoRun.from_checkpoint(state, PpoConfig(**QUICK), GAME) for state in (last_state(part), whole.state)
     )
     assert (found.update, found.samples, found.pool) == (3, expected.samples, expected.pool)
-    one, other = found.learner.tensors(), expected.learner.tensors()
-    assert all((one[name] == other[name]).all() for name in other), "also what Adam remembers"
+    mine, other = found.learner.tensors(), expected.learner.tensors()
+    assert all((mine[name] == other[name]).all() for name in other), "also what Adam remembers"
     assert of(Checkpoint, trained(PpoConfig(**RARELY), state=last_state(part)))[-1].step == 6
 
 
