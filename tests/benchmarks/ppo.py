@@ -1,5 +1,5 @@
-"""The trainer `ppo` from end to end, beside Stable-Baselines3 if it is installed; collection with one and two worker
-processes, and the cost of passing weights on."""
+"""The trainer `ppo` from end to end, beside Stable-Baselines3 if it is installed; its two modes beside each other;
+collection with one and two worker processes, and the cost of passing weights on."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ import socket
 import statistics
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from importlib.util import find_spec
 
 import numpy as np
@@ -17,7 +18,7 @@ import torch
 from agents.nets.network import load
 from agents.training.events import Metrics
 from agents.training.job_spec import TrainingJobSpec
-from agents.training.selfplay.config import PpoConfig
+from agents.training.selfplay.config import ASYNCHRONOUS, MODE_NAMES, SYNCHRONOUS, PpoConfig
 from agents.training.selfplay.learner import Learner
 from agents.training.selfplay.loss import Batch
 from agents.training.selfplay.manager import ParallelManager
@@ -52,22 +53,24 @@ def figures(quick: bool) -> Iterator[Figure]:
     yield from _end_to_end(quick)
     yield from _steps(quick)
     yield from _lanes(quick)
+    yield from _modes(quick)
     yield from _collection(quick)
     for title, (env, model) in NETWORKS.items():
         yield from _weights(title, env, model, 3 if quick else 15)
 
 
 class Training:
-    """A session of `ppo` in this process, on one core, in steps of one update. One network plays both seats."""
+    """A session of `ppo` in this process, in steps of one update. One network plays both seats."""
 
-    def __init__(self, minibatch: int, epochs: int, boards: int, samples: int) -> None:
-        settings = ppo_settings(minibatch, epochs, boards, samples)
+    def __init__(self, settings: PpoConfig, game: str = "pong", cores: int = 1) -> None:
         self._ours, self._theirs = socket.socketpair()  # the other end of the session, which never sends a command
-        job = TrainingJobSpec("ppo", items(settings), new_game("pong").spec, 1, None, None, (), (), DEFAULT)
+        rules = new_game(game)
+        job = TrainingJobSpec("ppo", items(settings), rules.spec, cores, None, None, (), (), DEFAULT)
         self._context = TrainerContext(Channel(self._ours), job)
         self._events = settings.train(self._context)
-        self._samples = samples
+        self.samples = settings.streams * settings.steps * (rules.info.seats if rules.info.simultaneous else 1)
         self.parts: list[dict[str, float]] = []  # seconds of the parts of each update
+        self.staleness: list[float] = []  # of each update, in updates
 
     def update(self) -> None:
         """Plays and learns once."""
@@ -75,8 +78,9 @@ class Training:
         for event in self._events:
             if isinstance(event, Metrics):
                 values = dict(event.values)  # shares of the time since the last update, in which others had their turns
-                since = self._samples / values["speed/samples"]
+                since = self.samples / values["speed/samples"]
                 self.parts.append({part: since * values[f"speed/{part}"] for part in PARTS})
+                self.staleness.append(values["queue/staleness"])
                 return
         raise AssertionError("training has ended")
 
@@ -108,7 +112,7 @@ def _end_to_end(quick: bool) -> Iterator[Figure]:
 
         check()
     for minibatch, epochs in MINIBATCHES:
-        training = Training(minibatch, epochs, BOARDS, samples)
+        training = Training(ppo_settings(minibatch, epochs, BOARDS, samples))
         jobs: dict[str, Callable[[], object]] = {"ppo": training.update}
         if (minibatch, epochs) in COMPARED and find_spec("stable_baselines3") is not None:
             jobs |= _baselines(minibatch, epochs, samples)
@@ -183,7 +187,7 @@ def _repeated(step: Step, batch: Batch, chosen: torch.Tensor, count: int) -> Cal
 def _lanes(quick: bool) -> Iterator[Figure]:
     """The same number of samples in an update, from more boards in fewer steps."""
     samples, rounds = (2048, 2) if quick else (SAMPLES, 7)
-    trainings = {str(boards): Training(512, 4, boards, samples) for boards in (1, 8, 64, 1024)}
+    trainings = {str(boards): Training(ppo_settings(512, 4, boards, samples)) for boards in (1, 8, 64, 1024)}
     jobs: dict[str, Callable[[], object]] = {name: training.update for name, training in trainings.items()}
     for job in jobs.values():
         job()
@@ -196,6 +200,54 @@ def _lanes(quick: bool) -> Iterator[Figure]:
         for what, seconds in (("end to end", taken[name]), ("playing", plays)):
             value, lanes = samples / statistics.median(seconds) / 1e3, f"{int(name):,} lane{'s' * (name != '1')}"
             yield Figure(f"ppo, minibatches of 512, 4 epochs, {lanes}: {what}", value, "thousand samples/s")
+
+
+def _modes(quick: bool) -> Iterator[Figure]:
+    """Playing and learning at the same time, and one after the other, both on two cores and in updates of the same
+    size. In each turn, one update goes before those that are measured: a batch may be ready from the turn before."""
+    shogi = replace(
+        ppo_settings(256, 2, 8 if quick else 64, 128 if quick else 8192), network="resnet", hidden="64", channels="16",
+        blocks=2,
+    )  # fmt: skip
+    pong, rounds = ppo_settings(512, 4, 128, 1024 if quick else SAMPLES), 2 if quick else 7
+    for game, settings, what, updates in (
+        ("pong", pong, "Pong, a 64-64 network", 2 if quick else 20),
+        ("shogi", shogi, "Shogi, a resnet of 2 blocks of 16 channels", 1 if quick else 3),
+    ):
+        trainings = {mode: Training(replace(settings, mode=mode), game, cores=2) for mode in MODE_NAMES}
+        try:
+            taken = _updates_in_turns(trainings, updates, rounds)
+        finally:
+            for training in trainings.values():
+                training.close()
+        for mode, training in trainings.items():
+            value = updates * training.samples / statistics.median(taken[mode]) / 1e3
+            against, note = None, ""
+            if mode == ASYNCHRONOUS:
+                against = ratio(taken, mode, SYNCHRONOUS)
+                quotients = [b / a for a, b in zip(taken[mode], taken[SYNCHRONOUS], strict=True)]
+                note = f"{_range_of(quotients)}, staleness {statistics.mean(training.staleness):.1f}"
+            to = SYNCHRONOUS if against else ""
+            yield Figure(f"ppo, {mode}, 2 cores, {what}", value, "thousand samples/s", against, to, note)
+
+
+def _updates_in_turns(trainings: dict[str, Training], updates: int, rounds: int) -> dict[str, list[float]]:
+    """Seconds for so many updates of each session, by round."""
+    taken: dict[str, list[float]] = {name: [] for name in trainings}
+    for training in trainings.values():
+        training.update()
+    for _ in range(rounds):
+        for name, training in trainings.items():
+            training.update()
+            since = time.perf_counter()
+            for _ in range(updates):
+                training.update()
+            taken[name].append(time.perf_counter() - since)
+    return taken
+
+
+def _range_of(ratios: Sequence[float]) -> str:
+    return f"{min(ratios):.2f} to {max(ratios):.2f} in {len(ratios)} rounds"
 
 
 def _collection(quick: bool) -> Iterator[Figure]:
@@ -218,9 +270,10 @@ def _collection(quick: bool) -> Iterator[Figure]:
         for manager in managers.values():
             manager.stop_workers()
     for count, found in rates.items():
-        against = statistics.median(b / a for a, b in zip(rates[1], found, strict=True)) if count > 1 else None
+        ratios = [b / a for a, b in zip(rates[1], found, strict=True)]
+        against, note = (statistics.median(ratios), _range_of(ratios)) if count > 1 else (None, "")
         what = f"Pong, 64-64 network, 64 boards a worker, {count} worker{'s' if count > 1 else ''}"
-        yield Figure(what, statistics.median(found) / 1e3, "thousand steps/s", against, "1 worker")
+        yield Figure(what, statistics.median(found) / 1e3, "thousand steps/s", against, "1 worker", note)
 
 
 def _rate(manager: ParallelManager, batches: int) -> float:
