@@ -17,7 +17,7 @@ from engine.league.storage.session_rows import Session
 from engine.league.storage.sessions import SessionStore
 from league_app.cli.common import command, open_read_only
 from league_app.cli.output import CommandResult, console, plain, plural, print_line, safe_text, table
-from league_app.core.formatting import shorten
+from league_app.core.formatting import plural_of, shorten
 from league_app.core.population import (
     FITNESS,
     NUMBER,
@@ -51,13 +51,13 @@ def add(under: Any, add_session_arguments: Any) -> None:
     parser = command(
         under,
         "population",
-        "show the population of a session, best first: the current generation, or every individual so far",
+        "show the population of a session, best first: its current members, or every individual so far",
         show,
         ["train population my.league", "train population my.league 3 --all --sort Parameters"],
     )
     add_session_arguments(parser)
     parser.add_argument("--all", action="store_true", help="every individual so far")
-    parser.add_argument("--sort", metavar="COLUMN", help="sort by this column of the table, such as generation")
+    parser.add_argument("--sort", metavar="COLUMN", help="sort by this column of the table, such as fitness")
 
 
 def show(options: argparse.Namespace) -> CommandResult:
@@ -65,8 +65,9 @@ def show(options: argparse.Namespace) -> CommandResult:
         sessions = SessionStore(league)
         session = sessions.session(options.session)
         step, population, note = read_population(sessions, session)
-    reading = trainer_facts(session.trainer).reading
-    columns = population_columns(population, reading)
+    facts = trainer_facts(session.trainer)
+    reading = facts.reading
+    columns = population_columns(population, reading, facts.unit)
     found = population.individuals
     shown = best_first([individual for individual in found if individual.member or options.all], reading)
     order = find_column(columns, options.sort if options.sort is not None else FITNESS)
@@ -85,7 +86,7 @@ def show(options: argparse.Namespace) -> CommandResult:
     def show_table() -> None:
         if note:
             print_line(note, "yellow")
-        print_line(f"{session.number}: {session.name}, {', '.join(summary(population, reading))}")
+        print_line(f"{session.number}: {session.name}, {', '.join(summary(population, reading, facts.unit))}")
         visible = fitting(shown, columns, order.name, console.width + 2)
         console.print(table_of(shown, visible, population.best))
         for failed in [individual for individual in shown if individual.error][:MAX_ERRORS]:
@@ -95,7 +96,8 @@ def show(options: argparse.Namespace) -> CommandResult:
             print_line(f"not shown for lack of space: {', '.join(left_out)}; --json has them", "dim")
         hidden = len(population.individuals) - len(shown)
         if hidden:
-            print_line(f"{plural(hidden, 'individual')} of earlier generations: --all shows them too", "dim")
+            earlier = plural_of(facts.unit)
+            print_line(f"{plural(hidden, 'individual')} of earlier {earlier}: --all shows them too", "dim")
 
     return CommandResult(report, show_table)
 

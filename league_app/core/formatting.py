@@ -12,8 +12,11 @@ DIGITS = re.compile("[0-9]+")
 
 
 def plural(count: int, noun: str) -> str:
-    ending = "" if count == 1 else "es" if noun.endswith("ch") and not noun.endswith("epoch") else "s"
-    return f"{count:,} {noun}{ending}"
+    return f"{count:,} {noun if count == 1 else plural_of(noun)}"
+
+
+def plural_of(noun: str) -> str:
+    return f"{noun}{'es' if noun.endswith('ch') and not noun.endswith('epoch') else 's'}"
 
 
 def meetings(count: int, seats: int) -> str:

@@ -24,7 +24,6 @@ from league_app.core.formatting import natural_key, percent, plural
 LONGEST = 2000  # characters of a text of the trainer
 REPLACED = "\N{REPLACEMENT CHARACTER}"
 NUMBER, FITNESS, STATUS = "number", "fitness", "status"  # names of columns
-CURRENT = "Current generation"
 OUTCOME = ("member", "error")  # columns of files, in place of the status
 ROLES = ("input", "hidden", "output")
 
@@ -49,8 +48,9 @@ class PopulationColumn:
         return (1, natural_key(value)) if isinstance(value, str) else (0, value)
 
 
-def population_columns(population: Population, reading: Reading) -> tuple[PopulationColumn, ...]:
-    """Number, fitness and descent, then what the trainer says of each individual, then its status."""
+def population_columns(population: Population, reading: Reading, unit: str) -> tuple[PopulationColumn, ...]:
+    """Number, fitness and descent, then what the trainer says of each individual, then its status. `unit` is what the
+    trainer calls a generation."""
     best = population.best
     columns = [
         PopulationColumn(
@@ -72,8 +72,8 @@ def population_columns(population: Population, reading: Reading) -> tuple[Popula
         ),
         PopulationColumn(
             "generation",
-            "Generation",
-            "The first generation that it was a member of",
+            unit.capitalize(),
+            f"The first {unit} that it was a member of",
             True,
             lambda individual: individual.generation,
             lambda individual: f"{individual.generation:,}",
@@ -91,7 +91,7 @@ def population_columns(population: Population, reading: Reading) -> tuple[Popula
     taken = {column.name for column in columns} | {STATUS, *OUTCOME}
     for place, declared in enumerate(population.columns):
         columns.append(_value_column(population, place, declared, taken))
-    about = "Whether it is the best so far or in the current generation, or why it has no fitness"
+    about = f"Best: of all so far. Current: a member of the current {unit}. Or why it has no fitness"
 
     def text(individual: Individual) -> str:
         return status(individual, best)
@@ -156,12 +156,12 @@ def best_first(individuals: Sequence[Individual], reading: Reading) -> list[Indi
     return in_order(individuals, lambda individual: individual.fitness, not reading.lower_is_better)
 
 
-def summary(population: Population, reading: Reading) -> list[str]:
+def summary(population: Population, reading: Reading, unit: str) -> list[str]:
     """Where the search is, in parts of a sentence."""
     failed = sum(bool(individual.error) for individual in population.individuals)
     best = next((individual for individual in population.individuals if individual.number == population.best), None)
     parts = [
-        f"generation {population.generation:,}",
+        f"{unit} {population.generation:,}",
         plural(len(population.individuals), "individual"),
         f"{failed:,} failed" if failed else "",
         f"best {fitness_text(best.fitness, reading)} (#{best.number})" if best is not None else "",

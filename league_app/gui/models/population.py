@@ -26,6 +26,7 @@ class PopulationView:
     loaded: LoadedPopulation = LoadedPopulation(0)  # noqa: RUF009 - frozen
     found: bool = False  # there is a checkpoint of a trainer with a population
     reading: Reading = Reading.SCORE
+    unit: str = "generation"  # what the trainer calls a generation
     columns: tuple[PopulationColumn, ...] = ()
     lineage: Lineage = Lineage()  # noqa: RUF009 - it never changes
 
@@ -34,7 +35,7 @@ class PopulationView:
         return self.loaded.population
 
 
-def load_view(known: PopulationView, shown: bool, reading: Reading, state: LeagueState) -> PopulationView:
+def load_view(known: PopulationView, shown: bool, reading: Reading, unit: str, state: LeagueState) -> PopulationView:
     """Reads the population, if it is shown; returns `known` if there is nothing new."""
     session = known.loaded.session
     if not shown:
@@ -47,8 +48,8 @@ def load_view(known: PopulationView, shown: bool, reading: Reading, state: Leagu
         population = loaded.population
         if population is None:
             return PopulationView(loaded, bool(loaded.state))
-        columns = population_columns(population, reading)
-        return PopulationView(loaded, True, reading, columns, lineage_of(population, columns, reading))
+        columns = population_columns(population, reading, unit)
+        return PopulationView(loaded, True, reading, unit, columns, lineage_of(population, columns, reading))
 
 
 def table_columns(columns: Sequence[PopulationColumn], best: Callable[[], int | None]) -> tuple[TableColumn, ...]:

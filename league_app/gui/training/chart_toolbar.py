@@ -5,7 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import QCheckBox, QSlider, QWidget
 
-from league_app.core.formatting import percent
+from league_app.core.formatting import percent, plural_of
 from league_app.core.preferences import Preferences
 from league_app.gui.widgets.basics import ElidedLabel, label, row
 from league_app.gui.widgets.chart.series import Axis
@@ -49,7 +49,7 @@ class ChartToolbar(QWidget):
 
     def show_sessions(self, units: set[str], count: int) -> None:
         """Names the axis after the unit of the sessions in the charts, and says how many these are."""
-        self.axis.setItemText(0, f"{next(iter(units)).capitalize()}s" if len(units) == 1 else "Steps")
+        self.axis.setItemText(0, plural_of(next(iter(units))).capitalize() if len(units) == 1 else "Steps")
         self.comparison.setText(f"Comparing {count} sessions" if count > 1 else "")
 
     @Slot()

@@ -9,6 +9,7 @@ from PySide6.QtCore import Signal, Slot
 from PySide6.QtGui import QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QGridLayout, QStackedWidget, QWidget
 
+from league_app.core.formatting import plural_of
 from league_app.core.population import best_first, export_population, summary
 from league_app.core.queries.population import LoadedPopulation
 from league_app.core.queries.sessions import SessionSummary
@@ -58,7 +59,7 @@ class SessionPopulation(QWidget):
     def _build(self) -> None:
         self.picture = Card(margin=4)
         self.picture.body.setSpacing(0)
-        self.orientation = label("Generations from left to right, the best at the top", "caption")
+        self.orientation = label("", "caption")
         heading = row(self.summary, self.orientation)
         heading.setStretch(0, 1)
         heading.setContentsMargins(12, 6, 12, 0)
@@ -139,7 +140,7 @@ class SessionPopulation(QWidget):
             self.found.emit(False)
             return
         self._waiting = True
-        query = partial(load_view, view, self.isVisible(), session.facts.reading)
+        query = partial(load_view, view, self.isVisible(), session.facts.reading, session.facts.unit)
         self._context.read_queue.submit(
             "training/population", partial(query, self._context.state), self._on_loaded, self._on_failed
         )
@@ -183,7 +184,8 @@ class SessionPopulation(QWidget):
         self.note.setVisible(bool(loaded.note))
         self.lineage.set_lineage(view.lineage if shown else Lineage())
         if shown and self._session is not None:
-            texts = summary(population, view.reading) if population is not None else []
+            self.orientation.setText(f"{plural_of(view.unit).capitalize()} from left to right, the best at the top")
+            texts = summary(population, view.reading, view.unit) if population is not None else []
             self.summary.setText(" \u00b7 ".join(texts).capitalize())
             self.rows.show_view(view, self._session.session.trainer)
             self._show_individual()

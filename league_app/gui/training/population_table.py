@@ -5,7 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import QItemSelectionModel, Qt, Signal, Slot
 
 from agents.training.population import Individual
-from league_app.core.population import CURRENT, FITNESS
+from league_app.core.population import FITNESS
 from league_app.gui.models.population import PopulationView, table_columns
 from league_app.gui.widgets.basics import Card, IconButton, clear
 from league_app.gui.widgets.fields import ChoiceBox
@@ -39,7 +39,7 @@ class PopulationTable(Card):
         self.filtered: FilteredTable | None = None
         self.members = ChoiceBox()
         self.members.setAccessibleName("Individuals in the table")
-        self.members.addItems(["All", CURRENT])
+        self.members.addItems(["All", "Current"])
         self.members.setFixedSize(164, 30)
         self.members.setCurrentIndex(1 if settings.get(MEMBERS, False) else 0)
         self.members.edited.connect(self._on_members_changed)
@@ -51,6 +51,7 @@ class PopulationTable(Card):
     def show_view(self, view: PopulationView, trainer: str) -> None:
         """Shows this population; selection, order and place stay."""
         self._view = view
+        self.members.setItemText(1, f"Current {view.unit}")
         columns = tuple((shown.name, shown.title, shown.about, shown.numbers) for shown in view.columns)
         if self.table is None or (trainer, columns) != self._signature:
             self._signature = trainer, columns

@@ -65,6 +65,16 @@ def test_the_current_members_are_listed_best_first(league: str, capsys: Capture)
     assert f"{len(expected.individuals) - 10} individuals of earlier generations: --all shows them too" in shown[-1]
 
 
+def test_generations_have_the_name_that_the_trainer_gives_its_steps(
+    league: str, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Breeding, "unit", "batch")
+    shown = lines(capsys, "train", "population", league)
+    assert shown[0].startswith("1: Architectures, batch 4, ")
+    assert shown[1].split()[:4] == ["#", "Accuracy", "Batch", "Parents"]
+    assert "individuals of earlier batches: --all shows them too" in shown[-1]
+
+
 def test_every_individual_is_listed_with_the_reasons_of_failures(league: str, capsys: Capture) -> None:
     expected = population(5).individuals
     shown = lines(capsys, "train", "population", league, "--all")

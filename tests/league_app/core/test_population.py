@@ -214,7 +214,7 @@ def damage(state: LeagueState, number: int, step: int) -> None:
 
 
 def test_the_columns_are_those_of_the_trainer_between_descent_and_status() -> None:
-    columns = population_columns(population(), Reading.SHARE)
+    columns = population_columns(population(), Reading.SHARE, "generation")
     assert [column.title for column in columns] == [
         *("#", "Accuracy", "Generation", "Parents"),
         *("Layers", "Parameters", "Activation", "Rate", "Dropout", "Status"),
@@ -232,7 +232,7 @@ def test_the_columns_are_those_of_the_trainer_between_descent_and_status() -> No
     ("reading", "text"), [(Reading.SHARE, "97.3 %"), (Reading.SCORE, "0.9725"), (Reading.LOSS, "0.9725")]
 )
 def test_fitness_is_read_as_the_headline_of_the_trainer(reading: Reading, text: str) -> None:
-    fitness = population_columns(of(), reading)[1]
+    fitness = population_columns(of(), reading, "generation")[1]
     assert fitness.text(individual(1, 0.97251)) == text
     assert fitness.text(individual(1, None)) == ""
     three = (individual(1, 0.1), individual(2, 0.9), individual(3, None))
@@ -244,7 +244,7 @@ def test_columns_with_equal_titles_have_different_names() -> None:
     titles = ("Layers", "Layers", "number", "", "member", "Layers (2)")
     columns = tuple(Column(title, "") for title in titles)
     found = dataclasses.replace(of(individual(1, values=(1, 2, 3, 4, 5, 6))), columns=columns)
-    names = [column.name for column in population_columns(checked(found), Reading.SCORE)]
+    names = [column.name for column in population_columns(checked(found), Reading.SCORE, "generation")]
     assert len(set(names)) == len(names)
     assert "member" not in names, "files have a column of that name"
 
@@ -252,7 +252,7 @@ def test_columns_with_equal_titles_have_different_names() -> None:
 def test_values_of_any_type_can_be_sorted_together_and_unknown_ones_are_last() -> None:
     values = ("b10", "b9", 7, 2.5, True, None, math.nan, math.inf, 10**400, -3)
     some = checked(of(*(individual(n, values=(value, 0, "", 0.0, False)) for n, value in enumerate(values))))
-    column = population_columns(some, Reading.SCORE)[4]
+    column = population_columns(some, Reading.SCORE, "generation")[4]
     found = [values[ranked.number] for ranked in in_order(some.individuals, column.key)]
     assert found[:7] == [-3, True, 2.5, 7, 10**400, "b9", "b10"]
     assert len(found) == 10
@@ -289,8 +289,8 @@ def test_what_cannot_be_shown_is_left_out() -> None:
 
 def test_the_summary_counts_and_names_the_best() -> None:
     some = of(individual(1, 0.5), individual(2, None, error="failed"), individual(3, 0.75), best=3)
-    assert summary(some, Reading.SHARE) == ["generation 0", "3 individuals", "1 failed", "best 75.0 % (#3)"]
-    assert summary(of(individual(1, None)), Reading.SHARE) == ["generation 0", "1 individual"]
+    assert summary(some, Reading.SHARE, "epoch") == ["epoch 0", "3 individuals", "1 failed", "best 75.0 % (#3)"]
+    assert summary(of(individual(1, None)), Reading.SHARE, "generation") == ["generation 0", "1 individual"]
 
 
 def test_the_file_has_every_value_best_first_and_no_formula(tmp_path: Path) -> None:
@@ -299,7 +299,8 @@ def test_the_file_has_every_value_best_first_and_no_formula(tmp_path: Path) -> N
         individual(2, 0.75, parents=(1,), member=False),
         individual(3, None, error="broken"),
     )
-    path = export_population(some, population_columns(some, Reading.SHARE), Reading.SHARE, str(tmp_path / "a.csv"))
+    columns = population_columns(some, Reading.SHARE, "epoch")
+    path = export_population(some, columns, Reading.SHARE, str(tmp_path / "a.csv"))
     with path.open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert [row["number"] for row in rows] == ["2", "1", "3"]

@@ -120,6 +120,19 @@ def test_a_new_checkpoint_changes_neither_order_selection_nor_place(context: App
     assert "Generation 11" in own.summary.text()
 
 
+def test_generations_have_the_name_that_the_trainer_gives_its_steps(
+    context: AppContext, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Breeding, "unit", "round")
+    record(context.league.league, 3)
+    own = opened(context, qtbot).population
+    assert own.summary.text().startswith("Round 2")
+    assert own.orientation.text() == "Rounds from left to right, the best at the top"
+    assert own.rows.members.itemText(1) == "Current round"
+    shown = own.rows.model.columns[column(own, "generation")]
+    assert (shown.title, shown.tip) == ("Round", "The first round that it was a member of")
+
+
 def test_the_best_stays_selected_until_another_one_is_chosen(context: AppContext, qtbot: QtBot) -> None:
     number = record(context.league.league, 2)
     own = opened(context, qtbot).population
