@@ -24,7 +24,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 
 from engine.closing import Closing
-from engine.errors import BadSpec, BadValue, PolicyFailed, RingsideError
+from engine.errors import MAX_LISTED, BadSpec, BadValue, PolicyFailed, RingsideError
 from engine.foreign_code import INTERRUPTS
 from engine.game import (
     Boards,
@@ -69,9 +69,10 @@ class Rollout(Closing):
     """Plays streams of matches, segment by segment, and returns their trajectories.
 
     `streams` are the numbers that are passed to `plan`, one for each row of the trajectories. `learners` are the ids of
-    the agents that are recorded, by default all whose pilot is a `Policy`. If not `compiled`, all matches are played by
-    ticks. A match that cannot be played raises BadSpec before it starts. `rewards` are weights by name: the reward of a
-    step is the change of the score, plus the weighted changes of these statistics and measures of the game.
+    the agents that are recorded, by default all whose pilot is a `Policy`; `collect` raises BadSpec if it knows none of
+    them. If not `compiled`, all matches are played by ticks. A match that cannot be played raises BadSpec before it
+    starts. `rewards` are weights by name: the reward of a step is the change of the score, plus the weighted changes of
+    these statistics and measures of the game.
 
     `saved` continues the matches of another rollout where `save` was called. Their players are taken from `agents`, by
     id, as they are now; players that neither rollout was given are in `saved` themselves.
@@ -94,6 +95,7 @@ class Rollout(Closing):
         lanes, seats, info = len(streams), game.info.seats, game.info
         self._game, self._streams, self._plan = game, tuple(streams), plan
         self._learners = None if learners is None else frozenset(learners)
+        self._met = not self._learners  # whether one of the named learners has played
         self._agents: Mapping[str, AgentSpec] = {} if agents is None else agents  # may change later
         guarded = GuardedBoards(game, lanes)
         self._boards, self._raw = cast(Boards, guarded), cast(CompiledBoards, guarded.raw)
@@ -173,8 +175,20 @@ class Rollout(Closing):
                     results += self._pop_results(ended)
                     if failure is not None:
                         raise PolicyFailed(self._describe(failure)) from failure
+        if not self._met:
+            self._check_learners()
         results.sort(key=lambda pair: pair[0])  # the sort is stable: within a stream they stay in order
         return columns.finished([result for _, result in results])
+
+    def _check_learners(self) -> None:
+        """Raise BadSpec if no learner has played, unless a given agent is one, which may play later or in other
+        streams: the ids are wrong, and nothing would ever be recorded."""
+        named = self._learners or frozenset()
+        if named.isdisjoint(self._agents):
+            known = sorted({id for loaded in self._pilots for id in loaded.agents} | self._agents.keys())
+            more = ", ..." if len(known) > MAX_LISTED else ""
+            ids = f"{', '.join(map(repr, known[:MAX_LISTED]))}{more}"
+            raise BadSpec(f"learners: {', '.join(map(repr, sorted(named)))} never played; the players were {ids}")
 
     def _tick(self, live: Indices, steps: int, filled: Ints, columns: Columns) -> tuple[list[int], SlotFailed | None]:
         return self._ticks.play(tuple(self._pilots), live, steps, filled, columns)
@@ -329,7 +343,8 @@ class Rollout(Closing):
         agents = np.array([seat.agent for seat in seats], np.uint32)
         self._slots["pilot"][slots] = [seat.pilot.index for seat in seats]
         self._slots["agent"][slots] = agents
-        self._learning[slots] = [seat.learns for seat in seats]
+        learning = self._learning[slots] = [seat.learns for seat in seats]
+        self._met = self._met or any(learning)
         marched = np.array([seat.compiled for seat in seats]).reshape(len(specs), -1).all(axis=1)
         self._marched[lanes] = marched
         self._marched_pilots.update(self._slots["pilot"][slots].reshape(len(specs), -1)[marched].flat)

@@ -224,6 +224,26 @@ def test_only_learners_are_recorded() -> None:
         assert np.array_equal(found["ends"], own.ends[at])
 
 
+@pytest.mark.parametrize("compiled", [True, False])
+def test_learners_that_never_play_are_refused_with_the_ids_of_those_who_do(compiled: bool) -> None:
+    game = small_game("pong")
+    me = nets.agent("me", game, [8], 1)
+
+    def plan(stream: int, k: int) -> MatchSpec:
+        return MatchSpec(f"{stream}.{k}", game.spec, (me, dice(game)), derive(stream, k))
+
+    with Rollout(game, [0, 1], plan, learners=["mee"], compiled=compiled) as rollout:
+        for _ in range(2):
+            with pytest.raises(BadSpec, match="learners: 'mee' never played; the players were 'Dice', 'me'"):
+                rollout.collect(8)
+    with Rollout(game, [0], plan, learners=["me", "later"], compiled=compiled) as rollout:
+        assert rollout.collect(8).acted.any(), "the other one may play later"
+    with Rollout(game, [0], plan, learners=["elsewhere"], agents={"elsewhere": me}, compiled=compiled) as rollout:
+        assert not rollout.collect(8).acted.any(), "of a given agent, other streams may have the matches"
+    with Rollout(game, [0], plan, learners=[], compiled=compiled) as rollout:
+        assert not rollout.collect(8).acted.any(), "none is wanted"
+
+
 def test_legal_actions_are_recorded_where_a_game_masks() -> None:
     rollout = rolled(small_game("stones"), plan_for(small_game("stones")), range(4), [60])
     assert rollout.legal is not None
