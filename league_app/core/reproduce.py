@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 from engine.files import write_file
@@ -13,11 +14,15 @@ from league_app.core.queries import matches
 from league_app.core.state import LeagueState
 
 
-def reproduce(state: LeagueState, match: str) -> tuple[str, str]:
-    """Plays a match again in a worker process of its own; returns a message and its tone."""
+def reproduce(state: LeagueState, match: str, cancelled: Callable[[], bool] | None = None) -> tuple[str, str]:
+    """Plays a match again in a worker process of its own; returns a message and its tone. `cancelled` is called several
+    times a second: when it returns True, the process is ended."""
     found = played_matches.match(state.league, match)
     with new_executor(workers=1) as executor:  # on this machine, wherever tournaments are played
-        result = executor.execute_match(found.spec)
+        results = list(executor.run([found.spec], cancelled))
+    if not results:
+        return f"{match} was not played to its end", "info"
+    [result] = results
     if result.digest() == found.result.digest():
         return f"{match} was reproduced exactly", "good"
     text = f"{match} has a different result: {matches.ending_text(result.ending.kind.value)} after {result.steps:,}"

@@ -15,6 +15,7 @@ from engine.play.match import GameSpec
 from league_app.core.preferences import Preferences
 from league_app.core.state import LeagueState
 from league_app.gui.background import ChangeBridge, JobThreads, TaskQueue
+from league_app.gui.reproducer import Reproducer
 from league_app.gui.status_monitor import StatusMonitor
 from league_app.gui.undo_commands import UndoableChange, set_archived
 
@@ -45,6 +46,9 @@ class AppContext(QObject):
         self.monitor = StatusMonitor(self.status_queue, self)
         self.monitor.notified.connect(self.notify)
         self.monitor.failed.connect(self.failed)
+        self.reproducer = Reproducer(self)
+        self.reproducer.finished.connect(self.notify)
+        self.reproducer.failed.connect(self.failed)
         self.undo = QUndoStack(self)
         self._state: LeagueState | None = None
         self._bridge: ChangeBridge | None = None
@@ -86,6 +90,7 @@ class AppContext(QObject):
             self._bridge.deleteLater()
             self._bridge = None
         self._pool = None
+        self.reproducer.cancel()
         for queue in self._queues:
             queue.clear()
         self.undo.clear()
@@ -101,6 +106,7 @@ class AppContext(QObject):
         if state is not None:
             state.close()
         self.threads.wait()
+        self.reproducer.close()
         for queue in self._queues:
             queue.close()
 

@@ -82,10 +82,15 @@ class StatusBar(QStatusBar):
         self.addWidget(self.activity, 1)
         self.addPermanentWidget(self.progress)
         self.addPermanentWidget(self.saved)
+        context.reproducer.changed.connect(self._show_latest)
+
+    @Slot()
+    def _show_latest(self) -> None:
+        self.show_status(self._context.monitor.latest)
 
     def show_busy(self, text: str) -> None:
         self._busy = text
-        self.show_status(self._context.monitor.latest)
+        self._show_latest()
 
     @Slot(object)
     def show_status(self, now: RunSnapshot) -> None:
@@ -95,7 +100,8 @@ class StatusBar(QStatusBar):
         progress = now.run.progress if now.run is not None else None
         tournament = f"{now.run.name}: {now.run.progress.text}" if now.run is not None else ""
         training = plural(len(now.training), "training session") if now.training else ""
-        self.activity.setText("; ".join(filter(None, (tournament, training))) or "Idle")
+        again = f"Playing {match} again" if (match := self._context.reproducer.match) else ""
+        self.activity.setText("; ".join(filter(None, (tournament, training, again))) or "Idle")
         self.progress.setText(f"{progress.played:,} of {progress.total:,}" if progress is not None else "")
         saved = "read-only" if self._context.league.league.read_only else "not saved yet" if now.trouble else "saved"
         self.saved.setText(f"{plural(self._context.league.budget.cores, 'worker')}, {saved}")

@@ -15,18 +15,19 @@ from engine.play.match import EndingKind, GameSpec
 from league_app.core.formatting import plural
 from league_app.core.queries import matches
 from league_app.core.queries.matches import AgentLabel, MatchFilter, MatchRows, Row
-from league_app.core.reproduce import reproduce, save_replay
+from league_app.core.reproduce import save_replay
 from league_app.core.state import LeagueState
 from league_app.core.validation import game_info
 from league_app.gui.context import AppContext
 from league_app.gui.models.matches import PLAYERS, MatchModel
-from league_app.gui.widgets.basics import Combo, EmptyState, button, column, label, row
+from league_app.gui.widgets.basics import Combo, EmptyState, button, column, label, row, tooltip_html
 from league_app.gui.widgets.file_dialogs import save_file, suggest_name
 from league_app.gui.widgets.new_rows_bar import NewRowsBar
 from league_app.gui.widgets.players_delegate import PlayersDelegate
 from league_app.gui.widgets.table.view import ROW_HEIGHT, TableView
 
 REREAD = 2000  # most rows that an update reads again; longer lists are not updated
+REPRODUCE = "Play the match again in a worker process and compare the results"
 ENDINGS = (("", "All endings"), ("failed", "Failed only"), ("upset", "Upsets only"))
 
 
@@ -109,15 +110,15 @@ class MatchesView(QWidget):
         self.stack.addWidget(self.table)
         self.stack.addWidget(self.empty)
         self.watch_button = button("Watch", self.watch, icon="play", tip="Enter or double-click")
-        tip = "Play the match again in a worker process and compare the results"
-        self.reproduce_button = button("Reproduce", self.reproduce, icon="replay", tip=tip)
+        self.reproduce_button = button("Reproduce", self.reproduce, icon="replay", tip=REPRODUCE)
+        self.reproducing = label("", "caption")
         self.save_button = button("Save replay...", self.save, icon="save")
         self.copy_button = button("Copy reference", self.copy, icon="copy")
         self._buttons = (self.watch_button, self.reproduce_button, self.save_button, self.copy_button)
         filters = row(self.field, self.agent, self.opponent, self.tournament, self.ending)
         for place, share in enumerate((4, 4, 4, 5, 4)):
             filters.setStretch(place, share)
-        self.setLayout(column(filters, self.new_rows, self.stack, row(*self._buttons, 1, self.count)))
+        self.setLayout(column(filters, self.new_rows, self.stack, row(*self._buttons, self.reproducing, 1, self.count)))
         self.setContentsMargins(0, 8, 0, 12)
         self._connect_signals()
         self._enable()
@@ -149,6 +150,7 @@ class MatchesView(QWidget):
         self.table.chosen.connect(self._open)
         self.table.selectionModel().selectionChanged.connect(self._enable)
         self.model.modelReset.connect(self._enable)
+        self._context.reproducer.changed.connect(self._show_reproducing)
         self.table.customContextMenuRequested.connect(self._menu)
 
     # Reading
@@ -279,7 +281,7 @@ class MatchesView(QWidget):
     def _enable(self) -> None:
         some = self.table.selectionModel().hasSelection()
         for shown in self._buttons:
-            shown.setEnabled(some)
+            shown.setEnabled(some or (shown is self.reproduce_button and bool(self._context.reproducer.match)))
 
     @Slot(object)
     def _open(self, row: Row) -> None:
@@ -297,9 +299,21 @@ class MatchesView(QWidget):
 
     @Slot()
     def reproduce(self) -> None:
+        """Plays the selected match again, or ends the one that is being played."""
+        if self._context.reproducer.match:
+            self._context.reproducer.cancel()
+            return
         for picked in self._picked()[:1]:
-            self._context.notify(f"Playing {picked} again...")
-            self._context.slow_queue.run(partial(reproduce, self._context.league, picked), self._notify)
+            self._context.reproducer.play(self._context.league, picked)
+
+    @Slot()
+    def _show_reproducing(self) -> None:
+        match, shown = self._context.reproducer.match, self.reproduce_button
+        shown.setText("Cancel" if match else "Reproduce")
+        shown.set_icon("stop" if match else "replay")
+        shown.setToolTip(tooltip_html(f"Stop playing {match} again" if match else REPRODUCE))
+        self.reproducing.setText(f"Playing {match} again ..." if match else "")
+        self._enable()
 
     def _notify(self, message: tuple[str, str]) -> None:
         self._context.notify(*message)

@@ -26,6 +26,10 @@ def test_a_match_is_reproduced(state: LeagueState) -> None:
     assert reproduce(state, "1.1") == ("1.1 was reproduced exactly", "good")
 
 
+def test_reproducing_a_match_can_be_cancelled(state: LeagueState) -> None:
+    assert reproduce(state, "1.1", lambda: True) == ("1.1 was not played to its end", "info")
+
+
 def test_the_suffix_decides_the_file_format(state: LeagueState, tmp_path: Path) -> None:
     assert save_replay(state, "1.1", tmp_path / "one.replay") == ("1.1 was saved as one.replay", "good")
     assert replay.load(tmp_path / "one.replay")[0].result.steps == 4

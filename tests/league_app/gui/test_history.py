@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +19,15 @@ from engine.league.storage.tournaments import TournamentStore
 from engine.play.match import Ending, EndingKind, MatchResult
 from league_app.core.queries import matches
 from league_app.core.queries.matches import MatchFilter
+from league_app.core.state import LeagueState
 from league_app.gui.context import AppContext
 from league_app.gui.dialogs.entrants import EntrantsDialog
 from league_app.gui.dialogs.messages import ConfirmDialog
 from league_app.gui.history.page import HistoryPage
 from league_app.gui.models.matches import MatchModel
+from league_app.gui.toolbar import StatusBar
 from tests.league_app.gui.conftest import BOTS, QUICK
+from tests.waiting import until
 
 HOSTILE = "<b>bold</b> \u05e9\u05dc\u05d5\u05dd " + "x" * 90
 WROTE = "Fatal Python error: Segmentation fault | bot.py, line 41, in think"
@@ -45,6 +49,17 @@ class SignalRecorder(QObject):
 
     def _on_wanted(self, page: str, what: object) -> None:
         self.navigations.append((page, what))
+
+
+class Answer(QObject):
+    """Records the answers of a queue."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.values: list[object] = []
+
+    def receive(self, value: object) -> None:
+        self.values.append(value)
 
 
 @pytest.fixture
@@ -270,7 +285,7 @@ def test_a_match_can_be_played_again_and_saved(
 
     page.matches.table.selectRow(0)
     page.matches.reproduce_button.click()
-    qtbot.waitUntil(lambda: not context.slow_queue.waiting)
+    qtbot.waitUntil(lambda: not context.reproducer.match)
     assert recorder.messages[-1][:2] == ("2.60 was reproduced exactly", "good")
     page.matches.save()
     dialog = page.matches._dialog
@@ -281,6 +296,50 @@ def test_a_match_can_be_played_again_and_saved(
     page.matches.save_to(str(tmp_path / "one.replay"))
     qtbot.waitUntil(lambda: not context.slow_queue.waiting)
     assert replay.load(tmp_path / "one.replay")[0].result == played_matches.match(context.league.league, "2.60").result
+
+
+def play_until_cancelled(state: LeagueState, match: str, cancelled: Callable[[], bool]) -> tuple[str, str]:
+    """Stands in for a match that takes minutes."""
+    until(cancelled)
+    return "cancelled", "info"
+
+
+def test_a_slow_match_that_is_played_again_can_be_cancelled(
+    context: AppContext, page: HistoryPage, recorder: SignalRecorder, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("league_app.gui.reproducer.reproduce", play_until_cancelled)
+    view, bar = page.matches, StatusBar(context)
+    qtbot.addWidget(bar)
+    view.table.selectRow(0)
+    view.reproduce_button.click()
+    assert view.reproduce_button.text() == "Cancel"
+    assert (view.reproducing.text(), bar.activity.text()) == ("Playing 2.60 again ...", "Playing 2.60 again")
+    view.table.clearSelection()
+    assert view.reproduce_button.isEnabled(), "it cancels, whatever is selected"
+    view.reproduce_button.click()
+    assert (view.reproduce_button.text(), view.reproducing.text(), bar.activity.text()) == ("Reproduce", "", "Idle")
+    assert not view.reproduce_button.isEnabled()
+    monkeypatch.undo()
+    view.table.selectRow(1)
+    view.reproduce_button.click()
+    qtbot.waitUntil(lambda: bool(recorder.messages))
+    assert [message[0] for message in recorder.messages] == ["2.59 was reproduced exactly"]
+
+
+def test_leagues_are_opened_and_closed_while_a_match_is_played_again(
+    context: AppContext, page: HistoryPage, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("league_app.gui.reproducer.reproduce", play_until_cancelled)
+    page.matches.table.selectRow(0)
+    page.matches.reproduce_button.click()
+    context.slow_queue.run(lambda: "opened", (answer := Answer()).receive)
+    qtbot.waitUntil(lambda: answer.values == ["opened"])
+    assert context.reproducer.match == "2.60", "it is still being played"
+    state = context.release()
+    assert state is not None
+    assert not context.reproducer.match
+    state.close()
+    context.reproducer.close()  # returns, because the match was ended with its league
 
 
 # Tournaments

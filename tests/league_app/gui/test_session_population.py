@@ -26,6 +26,7 @@ from tests.league_app.populations import (
     record,
     registered,
 )
+from tests.plugins.breeding import Breeding
 from tests.query_counts import counted_queries
 
 ASCENDING, DESCENDING = Qt.SortOrder.AscendingOrder, Qt.SortOrder.DescendingOrder
