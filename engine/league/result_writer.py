@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable
 
-from engine.errors import StorageFailed
+from engine.errors import LeagueGone, StorageFailed
 from engine.league.storage.result_columns import PlayedEntries
 from engine.league.storage.tournaments import TournamentStore
 
@@ -16,19 +16,22 @@ ENOUGH = 1000  # results that are written at once: what is left at the end of a 
 BATCH = 2000  # about the most results in one transaction
 BACKLOG = 20_000  # results that may wait; beyond that `submit` blocks
 RETRY = 1.0  # seconds between attempts to write to a full disk
+LOOK = 0.5  # seconds between two looks whether the file is still there, while no results arrive
 
 
 class ResultWriter:
     """`submit` results from one thread. `on_saved` receives those on the disk, `on_trouble` why none can be saved (None
-    when they can again)."""
+    when they can again). `on_failure` is called when none can be saved any more, such as when the file was deleted;
+    `submit` and `drain` raise the error from then on."""
 
     def __init__(
         self,
         store: TournamentStore,
         on_saved: Callable[[list[PlayedEntries]], None],
         on_trouble: Callable[[str | None], None],
+        on_failure: Callable[[], None],
     ) -> None:
-        self._store, self._on_saved, self._on_trouble = store, on_saved, on_trouble
+        self._store, self._on_saved, self._on_trouble, self._on_failure = store, on_saved, on_trouble, on_failure
         self._batches: list[PlayedEntries] = []
         self._waiting = 0  # results in them
         self._since = 0.0  # when the first of them arrived, or shortly before
@@ -83,13 +86,16 @@ class ResultWriter:
                 self._save()
         except BaseException as error:  # raised again in the thread that submits
             with self._condition:
+                self.unsaved += self._waiting
                 self._error, self._busy = error, False
                 self._condition.notify_all()
+            self._on_failure()
 
     def _collect(self) -> bool:
         """Waits for results, and a little for more; returns whether there are any."""
         with self._condition:
-            self._condition.wait_for(lambda: self._batches or self._closing)
+            while not self._condition.wait_for(lambda: self._batches or self._closing, LOOK):
+                self._store.league.file.check_in_place()
             until = self._since + GATHER
             while self._waiting < ENOUGH and not (self._hurry or self._closing):
                 left = until - time.monotonic()
@@ -106,6 +112,8 @@ class ResultWriter:
             try:
                 added = self._store.record_batches(taken)
                 break
+            except LeagueGone:
+                raise
             except StorageFailed as error:
                 failed = True
                 self._on_trouble(str(error))

@@ -13,7 +13,7 @@ from enum import Enum, IntEnum
 
 import numpy as np
 
-from engine.errors import BrokenPlugin, NotNow, RingsideError, StorageFailed
+from engine.errors import BrokenPlugin, LeagueGone, NotNow, RingsideError, StorageFailed
 from engine.league.records import RunState, Tournament
 from engine.league.result_writer import ResultWriter
 from engine.league.schedule import ScheduledMatch
@@ -261,7 +261,7 @@ class TournamentRun:
 
     def run(self) -> Tournament:
         """Play until the tournament is over or stopped; an error is in `error` and in the tournament's note."""
-        self._writer = ResultWriter(self.store, self._on_recorded, self._on_trouble)
+        self._writer = ResultWriter(self.store, self._on_recorded, self._on_trouble, self.stop)
         try:
             self.store.settle(RunState.RUNNING)
             self._on_change()
@@ -394,10 +394,13 @@ class TournamentRun:
             RunState.FINISHED if over else RunState.CANCELLED if self._request is Request.CANCEL else RunState.STOPPED
         )
         note = "" if over else str(self.error) if self.error else ""
+        lost = f"{self.unsaved:,} results could not be saved; their matches will be played again"
         if self.unsaved:
-            note = f"{self.unsaved:,} results could not be saved; their matches will be played again. {note}".strip()
+            note = f"{lost}. {note}".strip()
         try:
             self.store.settle(state, note)
+        except LeagueGone as error:
+            self.error = LeagueGone(f"{error}. {lost}") if self.unsaved else error
         except RingsideError as error:  # the disk is still full: the file says "running", and can be resumed
             self.error = StorageFailed(f"{note} {error}") if self.unsaved else self.error or error
         self._over = True

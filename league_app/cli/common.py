@@ -8,25 +8,28 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from agents.usi.transcript import FOLDER
-from engine.errors import BadSpec, BadValue, NotNow, RingsideError, UnknownName
+from engine.errors import BadSpec, BadValue, LeagueGone, NotNow, RingsideError, UnknownName
 from engine.files import check_path
 from engine.game import Game
 from engine.league.records import NAME_LENGTH
 from engine.league.storage.league import League
+from engine.league.storage.rescue import rescue
 from engine.play.executors import DEFAULT, check_executor_name
 from engine.play.match import SEED_LIMIT, AgentSpec
 from engine.registry import EXECUTORS, KINDS, agents_for, new_game, usual_game
+from engine.temporary import private_folder
 from league_app.cli.output import CommandResult, print_line, program_name
 from league_app.core.exhibitions import IN_WINDOW
 from league_app.core.formatting import join_names
+from league_app.core.state import LeagueState
 from league_app.core.validation import check_playable
 
 Run = Callable[[argparse.Namespace], CommandResult]
@@ -69,6 +72,27 @@ def topic(commands: Any, name: str, help: str) -> Any:
 def open_read_only(path: str) -> League:
     """Opens a league read-only, which works while another process writes to it."""
     return League(path, read_only=True)
+
+
+@contextmanager
+def to_play(state: LeagueState) -> Iterator[LeagueState]:
+    """Closes the league after the block, in which a run is played. If its file is gone by then, a copy is made of what
+    was saved, and the error says where."""
+    with state:
+        try:
+            yield state
+            state.league.file.check_in_place()
+        except LeagueGone as error:
+            if private_folder() in state.league.path.parents:  # the league is deleted now in any case
+                raise
+            raise LeagueGone(f"{error}. {_rescued(state.league)}") from None
+
+
+def _rescued(league: League) -> str:
+    try:
+        return f"Everything that was saved before is in {rescue(league.file)}: continue there"
+    except (RingsideError, OSError) as error:
+        return f"What was saved before is lost, because it could not be copied ({error})"
 
 
 def find_ready_made(game: Game, name: str) -> AgentSpec:

@@ -34,6 +34,7 @@ from league_app.cli.common import (
     joint_name,
     parse_pairs,
     seed_argument,
+    to_play,
 )
 from league_app.cli.output import CommandResult, comparison_text, plural, print_line, show_failures, show_match
 from league_app.cli.replays import is_league, last_caption, play_match, spec_data
@@ -112,7 +113,7 @@ def demo(options: argparse.Namespace) -> CommandResult:
     rounds = -(-options.matches // per_round)
     with tempfile.TemporaryDirectory(dir=private_folder()) as folder:
         path = options.keep or Path(folder) / f"demo{SUFFIX}"
-        with LeagueState.new(path, lanes=options.lanes, on=options.on) as state:
+        with to_play(LeagueState.new(path, lanes=options.lanes, on=options.on)) as state:
             for agent in agents:
                 state.league.add_agent(agent.id, "pong", agent, origin="ready-made")
             if options.workers is not None:
@@ -189,7 +190,7 @@ def several(options: argparse.Namespace, game: Any, players: Any, names: dict[st
             state = LeagueState(recorded_in, on=options.on)
         else:
             state = LeagueState.new(Path(folder) / f"match{SUFFIX}", on=options.on)
-        with state:
+        with to_play(state):
             first, second = (names[player.id] for player in players)
             if not recorded_in:
                 second = f"{second} (2)" if second == first else second

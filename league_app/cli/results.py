@@ -25,6 +25,7 @@ from league_app.cli.common import (
     open_read_only,
     parse_pairs,
     seed_argument,
+    to_play,
 )
 from league_app.cli.output import (
     CommandResult,
@@ -151,7 +152,7 @@ def run_sprt(options: argparse.Namespace) -> CommandResult:
     chosen = {name: getattr(options, name) for name in ("elo0", "elo1", "alpha", "beta", "model", "most")}
     rule = build(TestOptions, chosen, "option of sequential-test")
     evaluate([0] * 5, rule)  # invalid hypotheses are reported before any match is played
-    with LeagueState(options.league, on=options.on) as state:
+    with to_play(LeagueState(options.league, on=options.on)) as state:
         if options.workers is not None:
             check_whole("--workers", options.workers, 1, MOST_WORKERS)
             state.budget.cores = options.workers

@@ -17,7 +17,15 @@ from engine.league.storage.league import League
 from engine.league.tournament_runner import TournamentProgress
 from engine.play.play_settings import MOST_WORKERS
 from engine.registry import FORMATS
-from league_app.cli.common import add_executor_option, add_log_option, check_whole, command, open_read_only, topic
+from league_app.cli.common import (
+    add_executor_option,
+    add_log_option,
+    check_whole,
+    command,
+    open_read_only,
+    to_play,
+    topic,
+)
 from league_app.cli.output import (
     CommandResult,
     announce_compilation,
@@ -104,7 +112,7 @@ def add_tournament_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> CommandResult:
-    with LeagueState(options.league, on=options.on) as state:
+    with to_play(LeagueState(options.league, on=options.on)) as state:
         given = arguments(options, state)
         if options.workers is not None:
             state.budget.cores = options.workers
@@ -118,7 +126,7 @@ def run(options: argparse.Namespace) -> CommandResult:
 
 
 def resume(options: argparse.Namespace) -> CommandResult:
-    with LeagueState(options.league, on=options.on) as state:
+    with to_play(LeagueState(options.league, on=options.on)) as state:
         if options.workers is not None:
             check_whole("--workers", options.workers, 1, MOST_WORKERS)
             state.budget.cores = options.workers

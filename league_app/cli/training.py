@@ -25,7 +25,7 @@ from engine.options import parse
 from engine.play.play_settings import MOST_WORKERS, default_workers
 from engine.registry import TRAINERS, agents_for, game_of, new_game
 from league_app.cli import training_sessions
-from league_app.cli.common import add_executor_option, check_whole, command, parse_pairs
+from league_app.cli.common import add_executor_option, check_whole, command, parse_pairs, to_play
 from league_app.cli.output import (
     CommandResult,
     announce_compilation,
@@ -154,7 +154,7 @@ def train(options: argparse.Namespace) -> CommandResult:
     settings |= {name: getattr(parsed, name) for name in given}
     if options.workers is not None:
         check_whole("--workers", options.workers, 1, MOST_WORKERS)
-    with open_or_create(options.league, options.game or "pong", options.on) as state:
+    with to_play(open_or_create(options.league, options.game or "pong", options.on)) as state:
         if options.workers is not None:
             state.budget.cores = options.workers
         game: Any = options.game or (None if state.agents() else "pong")
@@ -193,7 +193,7 @@ def open_or_create(path: str | None, game: str, on: str | None) -> LeagueState:
 
 
 def resume(options: argparse.Namespace) -> CommandResult:
-    with LeagueState(options.league, on=options.on) as state:
+    with to_play(LeagueState(options.league, on=options.on)) as state:
         if options.workers is not None:
             check_whole("--workers", options.workers, 1, MOST_WORKERS)
             state.budget.cores = options.workers

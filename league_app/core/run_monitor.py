@@ -88,6 +88,7 @@ class RunSnapshot:
     training: tuple[TrainingView, ...] = ()
     toggle: str = ""  # text beside the visual switch
     load: MachineLoad | None = None  # None if it was not measured
+    gone: bool = False  # the league's file was deleted, moved or replaced, so nothing more can be saved in it
 
     @property
     def paused(self) -> bool:
@@ -118,7 +119,8 @@ class RunMonitor:
             return RunSnapshot(load=load)
         job = state.job
         run = self._run(job) if job is not None else None
-        return RunSnapshot(run, tuple(map(self._training, state.training.jobs)), _toggle_text(state, run), load)
+        gone = state.league.file.gone and not state.league.read_only
+        return RunSnapshot(run, tuple(map(self._training, state.training.jobs)), _toggle_text(state, run), load, gone)
 
     def _load(self, state: LeagueState | None) -> MachineLoad:
         status = state.status() if state is not None else None

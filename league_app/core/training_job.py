@@ -38,6 +38,7 @@ from league_app.core.context import LeagueContext, LogLine
 
 LOGS = 1000  # log lines of a session that are kept
 RETRY = 1.0  # seconds between attempts to write to a full disk
+LOOK = 0.5  # seconds to wait for events, before it looks whether the file is still there
 ANCESTOR = "ancestor"  # saved among the settings of a session: the agent it started from
 
 
@@ -81,8 +82,9 @@ class TrainingJob:
             self._live.workers = self._lease.cores
             self._live.start()
             while not self._live.over and not self._give_up.is_set():
-                if events := self._live.wait(0.5):
+                if events := self._live.wait(LOOK):
                     self._save(events)
+                self._context.league.file.check_in_place()
             if self.end is None:  # killed: its remaining events are not waited for
                 self._sessions.update(self.number, RunState.STOPPED, "killed on request")
         except Exception as error:  # `wait` raises it

@@ -13,14 +13,16 @@ from PySide6.QtWidgets import QMenu, QWidget
 
 from engine.errors import LeagueHeld, ReadOnly, RingsideError
 from engine.league.storage.database import SUFFIX
+from engine.league.storage.rescue import rescue_name
 from engine.registry import game_of, usual_game
 from league_app.core import paths, sample_league
 from league_app.core.changes import Change
 from league_app.core.doctor import check_league
 from league_app.core.export import match_lines, write_lines
+from league_app.core.run_monitor import RunSnapshot
 from league_app.core.state import LeagueState
 from league_app.gui.context import AppContext, open_league, pools
-from league_app.gui.dialogs.messages import ConfirmDialog, FailureDialog
+from league_app.gui.dialogs.messages import ConfirmDialog, FailureDialog, LostLeagueDialog
 from league_app.gui.widgets.basics import tooltip_html
 from league_app.gui.widgets.file_dialogs import open_file, save_file
 
@@ -39,10 +41,12 @@ class LeagueFileActions(QObject):
         self._context, self._window = context, parent
         self._loader: _Loader | None = None  # opens a league; what is open stays until that has succeeded
         self._closing = False
+        self._lost: LeagueState | None = None  # the open league, if its file is gone and the user was asked what to do
         self.recent = QMenu("Recent leagues", parent)
         self.recent.setToolTipsVisible(True)
         self.recent.aboutToShow.connect(self._list_recent)
         context.changed.connect(self._play_samples)
+        context.monitor.sampled.connect(self._check_place)
 
     # Opening
 
@@ -225,6 +229,36 @@ class LeagueFileActions(QObject):
 
     def _closed(self) -> None:
         self._context.navigate("welcome")
+
+    # A league whose file is gone
+
+    @Slot(object)
+    def _check_place(self, now: RunSnapshot) -> None:
+        """Asks once what to do, until the file is back at its place."""
+        state = self._context.state
+        if state is None or not now.gone:
+            self._lost = None
+        elif self._lost is not state:
+            self._lost = state
+            LostLeagueDialog(self._window, str(state.league.path), self._save_lost, self.close).open()
+
+    @Slot()
+    def _save_lost(self) -> None:
+        path = self._context.league.league.path
+        name = rescue_name(path, path.parent)
+        save_file(self._window, "Save the league", self._rescue, FILTER, name, self._folder(), replaces=False)
+
+    @Slot(str)
+    def _rescue(self, path: str) -> None:
+        """Saves a copy and opens it instead."""
+        self.busy.emit(f"Saving {Path(path).name}")
+        task = partial(_back_up, self._context.league, Path(path))
+        self._context.slow_queue.run(task, self.open_path, self._not_rescued)
+
+    def _not_rescued(self, error: Exception) -> None:
+        self.busy.emit("")
+        self._lost = None  # it asks again
+        self._show_failure("The league could not be saved", error)
 
     # Backup, export and check
 

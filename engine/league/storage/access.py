@@ -34,6 +34,11 @@ class Access:
             self.close()
             raise
 
+    @property
+    def at_path(self) -> bool:
+        """Whether the lock is held, at the path of the file: then no other program writes to a file there."""
+        return self._lock is not None and self._lock.in_place
+
     def use(self) -> None:
         """Call it before connecting to a file that may be another one by now."""
         self._file.use()

@@ -16,7 +16,7 @@ from engine.errors import BadLeague, LeagueChanged, LeagueError, ReadOnly, Stora
 from engine.files import LEAGUE_SUFFIX, check_path
 from engine.league.storage import schema
 from engine.league.storage.access import Access
-from engine.league.storage.file_state import FileState, check_readable, log_has_data, make_log_writable
+from engine.league.storage.file_state import FileState, check_readable, log_has_data, make_log_writable, remove_log
 from engine.league.storage.new_database import (
     remove_database,
     remove_unfinished_backups,
@@ -87,9 +87,15 @@ class Database:
         if self._copy is not None:
             self._state = None  # the copy does not change
 
-    def _is_replaced(self) -> bool:
-        """Whether the file that was opened is no longer at this path."""
+    @property
+    def gone(self) -> bool:
+        """Whether the file that was opened is no longer at this path: it was deleted, moved or replaced."""
         return self._identity is not None and identity_of(self.path) != self._identity
+
+    def check_in_place(self) -> None:
+        """Raise LeagueGone if the file is gone. SQLite would not notice it, and go on writing."""
+        if self.gone:
+            raise league_gone(self.path)
 
     def _drop_main(self) -> None:
         if hasattr(self, "_main"):
@@ -237,8 +243,8 @@ class Database:
         raise LeagueError(f"{self.path} has been closed")
 
     def _connect_reader(self) -> sqlite3.Connection:
-        if self._state is None and self._copy is None and self._is_replaced():  # it would read the other file
-            raise league_gone(self.path)
+        if self._state is None and self._copy is None:  # it would read the other file
+            self.check_in_place()
         db = self._connect()
         db.execute("PRAGMA query_only=ON")
         return db
@@ -336,8 +342,7 @@ class Database:
             if self._main.in_transaction:  # part of a larger one
                 yield self._main
                 return
-            if self._is_replaced():  # SQLite would not notice it
-                raise league_gone(self.path)
+            self.check_in_place()
             self._main.execute("BEGIN IMMEDIATE")
             try:
                 yield self._main
@@ -357,7 +362,7 @@ class Database:
     # Copying and closing
 
     def _copy_to(self, copy: sqlite3.Connection) -> None:
-        if self.read_only:
+        if self.read_only or self.gone:  # a new connection could not read a file that is gone
             with self._writing:
                 self._main.backup(copy)
                 if self._is_changed():
@@ -367,7 +372,7 @@ class Database:
                 db.backup(copy)
 
     def backup(self, target: Path, replace: bool = False) -> None:
-        """Copy everything saved so far; the league may be in use meanwhile."""
+        """Copy everything saved so far; the league may be in use meanwhile, and its file may be gone."""
         target = Path(os.path.realpath(check_path("file", target)))
         if target == self.path:
             raise LeagueError(f"{target} is the league itself: choose another name")
@@ -390,8 +395,13 @@ class Database:
             self._condition.wait_for(self._no_reads, BUSY_TIMEOUT)
         self._readers.close()
         if hasattr(self, "_main"):
+            leaving = self.gone and self._access.at_path
             with suppress(sqlite3.Error):
+                if leaving:  # SQLite itself would not complete a file that was moved
+                    self._main.execute("PRAGMA wal_checkpoint(TRUNCATE)")
                 self._main.close()
+            if leaving and (self.path.exists() or not log_has_data(self.path)):
+                remove_log(self.path)
         if self._copy is not None:
             remove_database(self._copy)
         self._access.close()

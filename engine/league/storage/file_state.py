@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -58,6 +59,14 @@ def _identity(path: Path) -> tuple[int, int, int] | None:
     except OSError:
         return None
     return found.st_ino, found.st_size, found.st_mtime_ns
+
+
+def remove_log(league: Path) -> None:
+    """Remove a log that does not belong to the file: SQLite would apply it. Call it with the lock, or if there is no
+    file."""
+    for suffix in ("-wal", "-shm", "-journal"):
+        with suppress(OSError):
+            _beside(league, suffix).unlink(missing_ok=True)
 
 
 def check_readable(path: Path) -> None:

@@ -91,10 +91,15 @@ class Lock:
         if self._handle >= 0:
             if not POSIX:  # an open file cannot be deleted there: it stays, empty
                 os.truncate(self._handle, 0)
-            elif self._in_place(self._handle):
+            elif self.in_place:
                 self._path.unlink(missing_ok=True)
             os.close(self._handle)
             self._handle = -1
+
+    @property
+    def in_place(self) -> bool:
+        """Whether it is still at its path."""
+        return self._handle >= 0 and self._in_place(self._handle)
 
     def _in_place(self, handle: int) -> bool:
         try:

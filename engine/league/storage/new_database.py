@@ -10,9 +10,11 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from engine.errors import LeagueError, StorageFailed
+from engine.errors import LeagueError, LeagueHeld, StorageFailed
 from engine.files import check_path, move_into_place
 from engine.league.storage import schema
+from engine.league.storage.file_state import remove_log
+from engine.league.storage.lock import is_locked
 
 
 def create(path: Path) -> None:
@@ -34,8 +36,13 @@ def upgrade_backup(league: Path, version: int | str) -> Path:
 
 def write_database(target: Path, fill: Callable[[sqlite3.Connection], None], replace: bool) -> None:
     """Write a database under a temporary name, then rename it."""
-    if os.path.lexists(target) and not replace:
-        raise LeagueError(f"{target} already exists: choose another name, or remove it first")
+    if os.path.lexists(target):
+        if not replace:
+            raise LeagueError(f"{target} already exists: choose another name, or remove it first")
+    elif is_locked(target):
+        raise LeagueHeld(f"a program still has {target} open, which was deleted or moved: close it there")
+    else:
+        remove_log(target)  # of a killed program, whose file was deleted
     try:
         handle, name = tempfile.mkstemp(dir=target.parent, prefix=_temporary_prefix(target))
     except OSError as error:

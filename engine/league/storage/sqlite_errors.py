@@ -57,7 +57,4 @@ def _translated(path: Path, verb: str, name: str, error: sqlite3.DatabaseError) 
 
 def league_gone(path: Path) -> LeagueGone:
     """SQLite would still write to a file that has no name any more, or another one."""
-    return LeagueGone(
-        f"{path} was deleted, moved or replaced while it was open, so nothing more is saved in it. If it was moved, "
-        f"move it back together with {path.name}-wal; if it was deleted, what it contained is lost: restore a backup"
-    )
+    return LeagueGone(f"{path} was deleted, moved or replaced while it was open, so nothing more is saved in it")

@@ -65,6 +65,25 @@ class ConfirmDialog(MessageDialog):
         self._doing()
 
 
+class LostLeagueDialog(MessageDialog):
+    """Asks what to do with an open league whose file is gone. Escape changes nothing."""
+
+    def __init__(self, parent: QWidget | None, path: str, save: Callable[[], Any], close: Callable[[], Any]) -> None:
+        sentence = "The file of this league was deleted, moved or replaced"
+        more = (
+            f"Nothing more is saved in {path}, and what was running in it has been stopped. What was saved before can "
+            "be saved as another file. If you have moved the file, close the league and open it at its new place."
+        )
+        super().__init__(parent, "Ringside", "failure", "bad", sentence, more)
+        self.close_button = button("Close the league", self.accept)
+        self.close_button.clicked.connect(close)
+        self.save_button = button("Save as...", self.accept, primary=True)
+        self.save_button.clicked.connect(save)
+        self.save_button.setDefault(True)
+        self.buttons.addWidget(self.close_button)
+        self.buttons.addWidget(self.save_button)
+
+
 class FailureDialog(MessageDialog):
     """Something that the user asked for and that failed; stays until it is closed."""
 
