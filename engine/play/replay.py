@@ -6,6 +6,7 @@ Actions are logged as one stream, step by step and by seat among those that act,
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,7 +23,8 @@ from engine.play.match import Ending, EndingKind, MatchResult, MatchSpec
 from engine.registry import game_of
 from engine.scene import Scene
 
-FORMAT = "ringside-replay"
+FORMAT, VERSION = "ringside-replay", 2
+START, CHECKSUM = b'{"checksum":"', 32  # how a file of version 2 begins; hexadecimal digits
 VIEW, HEAD, KEYS = 0, 1, 2  # lanes: the step that is shown, the newest step, and from here on the key frames
 KEY_FRAMES = 64
 
@@ -32,7 +34,7 @@ class Replay:
     """The content of a replay file."""
 
     format: str
-    version: int
+    version: int  # of the format: 2 has a checksum, 1 had none
     match: MatchSpec
     result: MatchResult
 
@@ -195,7 +197,8 @@ def _check_ending(match: MatchSpec, ending: Ending, playback: Playback) -> None:
 
 def save(path: Path, match: MatchSpec, result: MatchResult, overwrite: bool = False, field: str = "file") -> None:
     """Write a replay file; see `write_file`."""
-    write_file(path, codec.dump(Replay(FORMAT, 1, match, result)).encode(), overwrite, field)
+    content = codec.dump(Replay(FORMAT, VERSION, match, result)).encode()
+    write_file(path, _with_checksum(content), overwrite, field)
 
 
 def load(path: Path) -> tuple[Replay, Playback]:
@@ -205,10 +208,31 @@ def load(path: Path) -> tuple[Replay, Playback]:
     except BadValue as error:  # it names the file
         raise BadReplay(str(error)) from error
     try:
-        replay = codec.load(Replay, data, format=FORMAT, version=1)
+        replay = _decoded(data)
         return replay, verified(replay.match, replay.result)
     except RingsideError as error:
         raise BadReplay(f"{path}: {error}") from error
+
+
+def _with_checksum(content: bytes) -> bytes:
+    """The same JSON object with the checksum of all the rest as its first field. Playing a match again verifies its
+    actions, but not who played: a changed name or payload would be shown as that of the player."""
+    rest = b'",' + content[1:]
+    return START + hashlib.blake2b(rest, digest_size=CHECKSUM // 2).hexdigest().encode() + rest
+
+
+def _decoded(data: bytes) -> Replay:
+    if data.startswith(START):
+        content = b"{" + data[len(START) + CHECKSUM + 2 :]
+        if data != _with_checksum(content):
+            raise BadReplay("it was changed after it was saved: its checksum is wrong")
+        return codec.load(Replay, content, format=FORMAT, version=VERSION)
+    try:
+        return codec.load(Replay, data, format=FORMAT, version=1)
+    except BadValue as error:
+        if error.field == "file.version" and error.value == VERSION:
+            raise BadReplay("it was changed after it was saved: its checksum is missing") from None
+        raise
 
 
 def ranks_after(playback: Playback, forfeited: Sequence[int]) -> tuple[int, ...]:

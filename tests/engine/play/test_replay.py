@@ -181,8 +181,9 @@ def test_an_invalid_replay_file_is_refused_by_name(edit: object, message: str, t
     file = tmp_path / "bad.replay"
     replay.save(file, spec, result)
     raw = json.loads(file.read_text())
+    del raw["checksum"]
     edit(raw)
-    file.write_text(json.dumps(raw))
+    file.write_bytes(replay._with_checksum(json.dumps(raw).encode()))
     with pytest.raises(BadReplay, match=message):
         replay.load(file)
 
