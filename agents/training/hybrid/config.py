@@ -67,12 +67,14 @@ class HybridConfig(ConcurrencySettings, SearchSettings, LessonSettings, Trainer)
     minutes: float = option(
         0.0, low=0.0, high=100_000.0, help="stop after this many minutes, when the generation is complete; 0: no limit"
     )
-    epochs: int = option(20, low=1, high=10_000, help="most passes of a model over its examples")
-    batch_size: int = option(128, low=1, high=65_536, help="examples in a minibatch")
-    patience: int = option(3, low=0, high=1000, help="epochs without improvement before a model ends; 0: all epochs")
+    epochs: int = option(20, low=1, high=10_000, help="maximum number of passes over the training examples")
+    batch_size: int = option(
+        128, low=1, high=65_536, help="maximum number of examples in a minibatch; all minibatches are of one size"
+    )
+    patience: int = option(3, low=0, high=1000, help="epochs without a smaller loss before a model ends; 0: all epochs")
     threads: int = option(1, low=1, high=256, help="threads of one model; other numbers give other bits")
     temperature: float = option(
-        0.0, low=0.0, high=HIGHEST_TEMPERATURE, help="at which the networks play; 0: always the best action"
+        0.0, low=0.0, high=HIGHEST_TEMPERATURE, help="sampling temperature in matches; 0: always the best action"
     )
     validate_pairs: int = option(
         10, low=0, high=10_000, help="side-swapped pairs that a new best model plays against each bot; 0: none"

@@ -41,11 +41,11 @@ class ConcurrencySettings:
     sorts."""
 
     concurrent_models: int = option(2, help="models that are trained at a time, as far as there are cores and memory")
-    max_concurrent_models: int = option(4, low=1, high=64, help="most models that are trained at a time")
+    max_concurrent_models: int = option(4, low=1, high=64, help="maximum number of models that are trained at a time")
     mode: str = option(
         AUTO, choices=MODES,
-        help="where models are trained: processes use all cores, threads and sequential no memory of their own; auto: "
-        "processes, unless models take less time than starting them",
+        help="sequential: one model after the other; threads: several, with little memory; processes: several, with "
+        "the best use of cores; auto: processes, once they save more time than their start takes",
     )  # fmt: skip
     devices: str = option(CPU, help="assigned to models in turn: cpu, cuda:0, cuda:1 and so on, separated by commas")
     dynamic: bool = option(False, help="train fewer models at a time while other programs use the cores")

@@ -11,14 +11,14 @@ from agents.training.population import Column, Individual, Population
 FITNESS = Column("Fitness", "weighted share of correct answers to the examples for selection")
 COLUMNS = (
     Column("Layers", "in the order of computation; a convolution is described by channels, kernel and stride"),
-    Column("Parameters", "numbers that are trained"),
+    Column("Parameters", "trained parameters"),
     Column("Loss", "mean cross-entropy of the examples for selection, in the best epoch"),
     Column("Epochs", "passes over the training examples until training ended"),
-    Column("Optimiser", "by which it is trained"),
+    Column("Optimiser", "optimiser used in training"),
     Column("Learning rate", "of the optimiser"),
     Column("Dropout", "share of the outputs of fully connected layers that are left out in training"),
     Column("Weight decay", "of the optimiser"),
-    Column("Seconds", "that its training took"),
+    Column("Seconds", "training time in seconds"),
     Column("Attempts", "how often its training was started"),
 )
 

@@ -15,12 +15,10 @@ METRICS: Mapping[str, Metric] = {
         exact=True,
     ),
     "fitness/generation": Metric(
-        "that share of the best model of the generation", Reading.SHARE, together=True, exact=True
+        "fitness of the best model of the generation", Reading.SHARE, together=True, exact=True
     ),
-    "fitness/mean": Metric("mean of that share over the generation", Reading.SHARE, together=True, exact=True),
-    "fitness/spread": Metric(
-        "standard deviation of that share over the generation", title="Spread of fitness", exact=True
-    ),
+    "fitness/mean": Metric("mean fitness of the generation", Reading.SHARE, together=True, exact=True),
+    "fitness/spread": Metric("standard deviation of fitness in the generation", title="Spread of fitness", exact=True),
     "validation/share": Metric(
         "share of the points that the best model so far takes from all validation bots",
         Reading.SHARE,
@@ -34,7 +32,7 @@ METRICS: Mapping[str, Metric] = {
     "validation/*": Metric("share of the points that it takes from one of the bots", Reading.SHARE, together=True),
     "population/diversity": Metric("mean distance of two genomes of the generation, from 0 to 1", exact=True),
     "population/mutation": Metric(
-        "probability that a child is mutated", Reading.SHARE, title="Mutation rate", exact=True
+        "probability that each property of a child changes", Reading.SHARE, title="Mutation rate", exact=True
     ),
     "population/species": Metric("species that parents are chosen within", exact=True),
     "population/parameters": Metric("trained parameters of the best model so far", exact=True),

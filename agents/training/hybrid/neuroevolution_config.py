@@ -37,7 +37,9 @@ class DataSettings:
     num_classes: int = option(
         0, low=0, high=MOST_OUTPUTS, help="classes of labels; 0: as many as the labels of the training examples say"
     )
-    max_examples: int = option(MOST_EXAMPLES, low=1, high=2**40, help="most examples of a loader, which may be endless")
+    max_examples: int = option(
+        MOST_EXAMPLES, low=1, high=2**40, help="maximum number of examples of a loader, which may be endless"
+    )
     cores: int = option(0, low=0, high=4096, help="cores that models may use together; 0: all")
 
     def __post_init__(self) -> None:

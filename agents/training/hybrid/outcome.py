@@ -23,9 +23,9 @@ class LearningPlan:
     """How every model of a search is trained. A model's result depends on this, its genome and the data alone."""
 
     seed: int = option(0, low=0, high=2**63 - 1, help="models with the same genome and seed have the same result")
-    epochs: int = option(10, low=1, high=10_000, help="most passes over the training examples")
+    epochs: int = option(10, low=1, high=10_000, help="maximum number of passes over the training examples")
     batch_size: int = option(
-        128, low=1, high=65_536, help="most examples in a minibatch; all minibatches are of one size"
+        128, low=1, high=65_536, help="maximum number of examples in a minibatch; all minibatches are of one size"
     )
     patience: int = option(3, low=0, high=1000, help="epochs without a smaller loss before a model ends; 0: all epochs")
     threads: int = option(1, low=1, high=256, help="threads of one model; other numbers give other bits")

@@ -40,13 +40,15 @@ class SearchSettings:
         choices=SELECTIONS,
         help="how parents are chosen: by fitness, within species of similar genomes, or by fitness and novelty",
     )
-    species_count: int = option(3, low=1, high=100, help="species: most species")
+    species_count: int = option(3, low=1, high=100, help="species: maximum number of species")
     novelty_weight: float = option(0.3, low=0.0, high=1.0, help="novelty: share of novelty in the choice of parents")
-    max_parameters: int = option(200_000, low=1, high=MOST_WEIGHTS, help="most trained parameters of a model")
-    max_convs: int = option(3, low=0, high=MOST_LAYERS, help="most convolutions of a model, for images")
-    max_dense: int = option(3, low=0, high=MOST_LAYERS, help="most fully connected layers of a model")
-    max_channels: int = option(64, low=SIZES[0], high=MOST_CHANNELS, help="most channels of a convolution")
-    max_width: int = option(256, low=SIZES[0], high=WIDEST, help="most outputs of a fully connected layer")
+    max_parameters: int = option(
+        200_000, low=1, high=MOST_WEIGHTS, help="maximum number of trained parameters of a model"
+    )
+    max_convs: int = option(3, low=0, high=MOST_LAYERS, help="maximum number of convolutions of a model, for images")
+    max_dense: int = option(3, low=0, high=MOST_LAYERS, help="maximum number of fully connected layers of a model")
+    max_channels: int = option(64, low=SIZES[0], high=MOST_CHANNELS, help="maximum number of channels of a convolution")
+    max_width: int = option(256, low=SIZES[0], high=WIDEST, help="maximum number of outputs of a fully connected layer")
     seed: int = option(1, low=0, high=2**63 - 1, help="random seed of the search")
 
     def __post_init__(self) -> None:

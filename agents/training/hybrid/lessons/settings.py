@@ -32,8 +32,10 @@ class LessonSettings:
         help="an agent of the league or a ready-made agent whose action is learned in each position; empty: the "
         "actions that were played",
     )
-    matches: int = option(1000, low=2, high=MOST_MATCHES, help="most matches to learn from")
-    examples: int = option(40_000, low=100, high=MOST_EXAMPLES, help="most positions to learn from and select by")
+    matches: int = option(1000, low=2, high=MOST_MATCHES, help="maximum number of matches to learn from")
+    examples: int = option(
+        40_000, low=100, high=MOST_EXAMPLES, help="maximum number of positions to learn from and select by"
+    )
     winners: float = option(
         2.0, low=1.0, high=100.0, help="weight of a winner's recorded actions; those of a loser have 1"
     )
@@ -47,12 +49,11 @@ class LessonSettings:
         0.5,
         low=0.0,
         high=1.0,
-        help="share of the positions that come from new matches, which the teacher or the agents of `from_league` play "
-        "for it; all if there are no recorded matches",
+        help="share of the positions that come from practice matches; all if there are no recorded matches",
     )
-    bots: str = option("", help="ready-made agents that it plays in these matches, by name; empty: all")
+    bots: str = option("", help="ready-made agents that are played in practice matches, by name; empty: all")
     noise: float = option(
-        0.5, low=0.0, high=0.9, help="share of random actions in these matches; the agent's own answers are learned"
+        0.5, low=0.0, high=0.9, help="share of random actions in practice matches; the agent's answers are learned"
     )
 
     def __post_init__(self) -> None:

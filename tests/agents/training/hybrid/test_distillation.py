@@ -28,11 +28,10 @@ PAIRS = 50
 def test_a_network_that_learns_from_a_league_beats_the_tracker_in_pong(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The seed was chosen because it works: with these settings 2 of the seeds 1 to 3 do. With the default of 40,000
-    examples and more models, networks are stronger."""
+    """With each of the seeds 1 to 3; with matches of two rounds instead of twenty, with two of them."""
     stay_in_process(monkeypatch)
     game = new_game("pong")
-    play_tournament(tmp_path / "a.league", game, bots(game, "Still", "Lazy", "Tracker", "Predictor"), rounds=2)
+    play_tournament(tmp_path / "a.league", game, bots(game, "Still", "Lazy", "Tracker", "Predictor"), rounds=20)
     config = HybridConfig(
         from_league="strongest", examples=20_000, population_size=6, max_generations=2, epochs=15, seed=1,
         max_parameters=20_000, mode="sequential", validate_bots="Tracker", validate_pairs=5,

@@ -5,13 +5,14 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import cache
 from typing import Any
 
 import pytest
 import torch
 
+from agents.training.hybrid.config import HybridConfig
 from agents.training.hybrid.genome import Genome
 from agents.training.hybrid.neuroevolution import HybridNeuroevolution
 from agents.training.hybrid.neuroevolution_config import CONFIG, NeuroevolutionConfig, default_config, explained
@@ -273,10 +274,26 @@ def test_the_guide_has_every_key_with_its_default_and_meaning() -> None:
     rows = re.findall(r"^\|[^|]*\| `(\w+)` \| ([^|]*) \| (.*) \|$", (GUIDE / "hybrid.md").read_text("utf-8"), re.M)
     shown = {key: (default, meaning) for key, default, meaning in rows if key in CONFIG}
     for key, default, meaning in explained():
-        text = (
-            f"{default:,}" if type(default) is int else str(default).lower() if type(default) is bool else str(default)
+        own = re.search(r"\(`CONFIG`: (.*)\)", shown[key][0])
+        assert (own[1] if own else shown[key][0], shown[key][1]) == (as_shown(default), meaning), key
+
+
+def test_the_guide_has_every_setting_of_the_trainer_with_its_default_and_meaning() -> None:
+    page = (GUIDE / "hybrid.md").read_text("utf-8")
+    rows = re.findall(r"^\| `(--[\w-]+)` \|[^|]*\| ([^|]*) \| (.*) \|$", page, re.M)
+    shown = {option: (default.split(" (")[0], meaning.replace("`", "")) for option, default, meaning in rows}
+    for field in fields(HybridConfig):
+        default, meaning = shown[f"--{field.name.replace('_', '-')}"]
+        assert meaning == field.metadata["help"].replace("`", ""), field.name
+        assert default == (
+            "a new one for each session of a league" if field.name == "seed" else as_shown(field.default)
         )
-        assert shown[key] == (text, meaning), key
+
+
+def as_shown(value: object) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f"{value:,}" if isinstance(value, int) else f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def test_the_defaults_are_those_of_the_document() -> None:
