@@ -12,6 +12,7 @@ import os
 import signal
 import socket
 import sys
+import time
 from concurrent.futures import Future, ThreadPoolExecutor
 from multiprocessing import connection, forkserver, spawn
 from multiprocessing.process import BaseProcess
@@ -24,6 +25,7 @@ from engine.temporary import private_folder
 METHOD = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
 WINDOWS = sys.platform == "win32"
 SERVER = "engine.processes.fork_server"  # every fork server imports it first
+SERVER_GRACE = 5.0  # seconds until a fork server that was killed has ended, on a busy machine
 
 # One thread that never ends starts them all, because on Linux a child ends with the thread that started it.
 starter = ThreadPoolExecutor(1, "ringside-launcher")
@@ -121,15 +123,27 @@ def _start(
     if not WINDOWS:  # children use this process's temporary folder, which is removed even if they are killed
         private_folder()
     given = (end, None if WINDOWS else output, run, arguments, setup)
-    libraries = () if setup.libraries in _failed else setup.libraries
-    try:
-        return _started(given, setup, libraries)
-    except (EOFError, ConnectionError):
-        if not libraries or METHOD != "forkserver":
-            raise
-    _failed.add(libraries)  # the server ended while it imported them: the child imports them itself, and reports errors
-    _popen_class(METHOD, (setup.server, *libraries)).server._stop()
+    wanted = () if setup.libraries in _failed else setup.libraries
+    for libraries in (wanted, wanted):
+        try:
+            return _started(given, setup, libraries)
+        except (EOFError, ConnectionError):  # the fork server has ended, because it was killed or cannot import them
+            if not setup.server or METHOD != "forkserver":
+                raise
+            _await_end(_popen_class(METHOD, (setup.server, *libraries)).server)
+    if wanted:
+        _failed.add(wanted)  # the child imports them itself, and reports errors
     return _started(given, setup, ())
+
+
+def _await_end(server: Any) -> None:
+    """Wait until a fork server that does not answer has ended, and remove it: the next start makes another."""
+    until = time.monotonic() + SERVER_GRACE
+    while not os.waitid(os.P_PID, server._forkserver_pid, os.WEXITED | os.WNOHANG | os.WNOWAIT):
+        if time.monotonic() > until:
+            return
+        time.sleep(0.005)
+    server._stop()
 
 
 def _started(given: tuple[object, ...], setup: ChildSetup, libraries: tuple[str, ...]) -> BaseProcess:

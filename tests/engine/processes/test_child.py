@@ -160,6 +160,25 @@ def test_a_child_whose_fork_server_is_killed_is_killed_too() -> None:
         assert next_message(child) == (["arguments"], b""), "another server is started"
 
 
+def test_a_child_is_started_although_its_fork_server_is_killed_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
+    with child_of("echo") as child:
+        next_message(child)
+        server = psutil.Process(child.pid).parent()
+    begun, start = threading.Event(), launcher._started
+
+    def started(*given: object) -> object:
+        begun.set()
+        return start(*given)
+
+    monkeypatch.setattr(launcher, "_started", started)
+    server.suspend()  # it takes the request and does not answer
+    with child_of("echo", "late") as child:
+        begun.wait()
+        time.sleep(0.1)  # most likely it has been sent now; if not, the child has a new server from the beginning
+        server.kill()
+        assert next_message(child) == (["arguments", "late"], b"")
+
+
 def test_a_child_that_could_not_be_started_has_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object) -> None:
         raise OSError("no more processes")
