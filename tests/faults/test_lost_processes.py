@@ -141,6 +141,28 @@ def test_workers_that_cannot_start_are_reported_after_a_few_attempts(monkeypatch
     assert not worker_pids()
 
 
+def test_workers_that_are_killed_while_they_start_are_started_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Twice, and all of them at once, which are more starts than one worker is given."""
+    monkeypatch.setenv("RINGSIDE_HANGS", str(tmp_path / "begin"))
+    specs, killed = well_matches(100), set[int]()
+
+    def kill_twice() -> None:
+        for _ in range(2):
+            until(lambda: len(set(worker_pids(patience=0)) - killed) == 2)
+            killed.update(worker_pids(patience=0))
+            kill_server()
+        (tmp_path / "begin").touch()
+
+    with within(60), make_executor(2, plugins=["ringside_late"]) as executor, ThreadPoolExecutor(1) as thread:
+        killing = thread.submit(kill_twice)
+        results = executor.execute_matches(specs)
+        killing.result()
+    with SequentialMatchExecutor() as here:
+        assert run_digest(results) == run_digest(here.execute_matches(specs))
+
+
 PARENT = """
 import threading, time
 from engine.play.concurrent import ConcurrentMatchExecutor, stopping_on_signals

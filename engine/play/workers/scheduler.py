@@ -8,6 +8,7 @@ from __future__ import annotations
 import itertools
 import selectors
 import time
+from collections import Counter
 from typing import Any
 
 from engine.errors import GameFailed, RingsideError, WorkersFailed
@@ -27,7 +28,7 @@ from engine.processes.channel import Disconnected, ProtocolError
 from engine.registry import libraries_of
 from engine.telemetry import Trace
 
-START_ATTEMPTS = 3  # workers in a row that may fail to start
+START_ATTEMPTS = 3  # workers in a row that may fail to start in one slot
 RESTART_DELAY = 0.2  # seconds before the next attempt, times the number of failures
 FULL_CHECK_EVERY = 0.5  # seconds between two checks whether each process is alive
 EXIT_TIMEOUT = 0.5  # seconds that a worker may take to exit after it has closed its socket
@@ -48,7 +49,8 @@ class Scheduler:
         self.recalled: list[Job] | None = None  # collects the matches that workers return during a recall
         self._limits = limits
         self._numbers = (number & 0xFFFFFFFF for number in itertools.count(1))
-        self._failed_starts, self._next_full_check = 0, 0.0
+        self._failed_starts: Counter[int] = Counter()  # in a row, by slot
+        self._next_full_check = 0.0
 
     @property
     def playing(self) -> bool:
@@ -58,7 +60,7 @@ class Scheduler:
 
     def begin(self, total: int | None) -> Run:
         self.run = self.last_run = Run(self._numbers, self._limits.failures, total)
-        self._failed_starts = 0
+        self._failed_starts.clear()
         for worker in self.pool.players:
             self.pool.send(worker, worker.new_run)
         self.trace.add(-1, "run", "" if total is None else str(total))
@@ -215,7 +217,8 @@ class Scheduler:
                 elif worker.slot >= 0:
                     self._fail(GameFailed.from_text(text) if rules else RingsideError(text))
             case ["ready", int(pid)]:
-                worker.ready, self._failed_starts = True, 0
+                worker.ready = True
+                self._failed_starts.clear()
                 self.trace.add(worker.slot, "ready", str(pid))
             case _:
                 raise ProtocolError("sent an invalid message")
@@ -356,13 +359,14 @@ class Scheduler:
         run.add_suspects(suspects, divided)
 
     def _on_failed_start(self, worker: WorkerHandle, reason: str) -> None:
-        self._failed_starts += 1
-        self.assigner.start_after = time.monotonic() + RESTART_DELAY * self._failed_starts
+        self._failed_starts[worker.slot] += 1  # those of other slots may have been killed at once
+        failed = self._failed_starts[worker.slot]
+        self.assigner.start_after = time.monotonic() + RESTART_DELAY * failed
         if (live := self.live_matches.get(worker.slot)) is not None:
             if not self._play_live_again(worker, live):
                 self.end_live(live, EndingKind.VOID, f"no worker process could be started: {reason}")
-        elif self._failed_starts >= START_ATTEMPTS:
-            self._fail(WorkersFailed(self._failed_starts, reason))
+        elif failed >= START_ATTEMPTS:
+            self._fail(WorkersFailed(failed, reason))
         elif self.run is not None:
             if worker.isolated is not None:
                 self.run.isolated.appendleft(worker.isolated)
