@@ -60,22 +60,28 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def alone(game: Game, agents: Sequence[AgentSpec], bot: AgentSpec, seeds: Sequence[int]) -> str:
     """Each agent beside bots, from each seat."""
     seats = game.info.seats
+    own, theirs, first = beside(game, agents, bot, seeds)
+    value, low, high = ratio(own, theirs)
+    who = "one agent" if len(agents) == 1 else f"each of {len(agents)} agents"
+    return (
+        f"{who} and {seats - 1} {bot.id}, {len(seeds)} seeds from each of {seats} seats: "
+        f"{own.mean():,.0f} and {theirs.mean():,.0f}, ratio {value:.2f} ({low:.2f} to {high:.2f}), "
+        f"first in {first} of {len(agents) * seats * len(seeds)}"
+    )
+
+
+def beside(game: Game, agents: Sequence[AgentSpec], bot: AgentSpec, seeds: Sequence[int]) -> tuple[Floats, Floats, int]:
+    """Each agent beside bots, from each seat: by seed, the mean scores of the agents and of the bots; and how many
+    matches the agents won."""
+    seats = game.info.seats
     tables = [
         [(agent if place == seat else bot) for place in range(seats)] for agent in agents for seat in range(seats)
     ]  # the tables of an agent follow each other, in the order of its seats
     results = play(game, tables, seeds)
     scores = np.array([[result.scores for result in row] for row in results])  # [seeds, tables, seats]
     mine = np.tile(np.eye(seats, dtype=bool), (len(agents), 1))
-    own = scores[:, mine].mean(axis=1)
-    theirs = scores[:, ~mine].mean(axis=1)
     first = sum(result.ranks[k % seats] == 1 for row in results for k, result in enumerate(row))
-    value, low, high = ratio(own, theirs)
-    who = "one agent" if len(agents) == 1 else f"each of {len(agents)} agents"
-    return (
-        f"{who} and {seats - 1} {bot.id}, {len(seeds)} seeds from each of {seats} seats: "
-        f"{own.mean():,.0f} and {theirs.mean():,.0f}, ratio {value:.2f} ({low:.2f} to {high:.2f}), "
-        f"first in {first} of {len(tables) * len(seeds)}"
-    )
+    return scores[:, mine].mean(axis=1), scores[:, ~mine].mean(axis=1), first
 
 
 def together(game: Game, agents: Sequence[AgentSpec], bot: AgentSpec, seeds: Sequence[int]) -> str:

@@ -10,7 +10,10 @@ import pytest
 
 from agents.training.independent import LearnerSettings, ParallelEnvironment
 from agents.training.independent.evaluation import Evaluation
+from agents.training.matchmaking import ready_bots
 from engine.registry import new_game
+from engine.seeding import derive
+from tests.benchmarks import scores
 
 HUNT = new_game("treasure-hunt", seats=3, turns=100)
 SEEDS = (1, 2, 3, 4)
@@ -40,6 +43,26 @@ def test_learners_collect_much_more_than_dice(method: str) -> None:
     assert min(evaluation.scores) > 1.5 * dice, "each of them"
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", SEEDS[:3])
+def test_five_learners_collect_three_times_what_dice_does_at_the_same_board_and_more_than_magpie(seed: int) -> None:
+    """By the lower ends of 95 % intervals over the seeds of matches. With these seeds of training, each of the learners
+    among four Dice collected 4.4 times what they did (4.3 to 4.5), and among four Magpies 1.03 to 1.06 times."""
+    game = new_game("treasure-hunt", seats=5)
+    config = {
+        "epochs": 40, "epsilon_epochs": 20, "seed": seed, "reward_scale": 0.1, "evaluate_every": 0,
+        "references": "none", "calibrate": False, "parallel": {"training_mode": "sequential"},
+    }  # fmt: skip
+    with ParallelEnvironment(game, [LearnerSettings(discount=0.95)] * 5, config) as environment:
+        environment.run_experiment()
+        players = environment.population.seated
+    seeds = [derive("test", number) for number in range(100)]
+    for bot, most in (("Dice", 3.0), ("Magpie", 1.0)):
+        own, theirs, _ = scores.beside(game, players, *ready_bots(game, bot), seeds)
+        _, low, _ = scores.ratio(own, theirs)
+        assert low > most, bot
+
+
 def interval(values: Sequence[float]) -> tuple[float, float]:
     """The 95 % interval of a mean."""
     mean, half = float(np.mean(values)), T95 * float(np.std(values, ddof=1)) / math.sqrt(len(values))
@@ -52,9 +75,9 @@ def test_asynchronous_learners_reach_the_same_score_within_its_interval() -> Non
     interval of the mean difference ends before one that matters. In four runs it was within -2.2 % and 1.5 %, and
     contained 0; it would not in every twentieth run of equal ways, so the test does not ask for that."""
     ways: dict[str, dict[str, object]] = {"stacked": {"training_mode": "stacked"}, "free": {"async_learning": True}}
-    scores = {
+    found = {
         name: np.array([learned("iqn", way, seed=seed, epochs=30, max_lag=16)[0].mean for seed in SEEDS])
         for name, way in ways.items()
     }
-    low, high = interval((scores["free"] / scores["stacked"] - 1).tolist())
-    assert -EQUAL < low < high < EQUAL, scores
+    low, high = interval((found["free"] / found["stacked"] - 1).tolist())
+    assert -EQUAL < low < high < EQUAL, found
