@@ -54,6 +54,7 @@ EQUAL = {name for name in MODES if not name.startswith("asynchronous")}  # the s
 PARTS = ("collect", "act", "learn", "wait", "publish")
 LEARNER_PARTS = ("learn", "wait", "publish")
 PLAIN, SINGLE = "plain torch, one after the other", "one after the other"
+BY_AGENT = "all updates of one, then of the next"
 LARGE = 1024  # rows and columns of matrices whose products reach the rate of the core
 TOLERANCE = 1e-3  # relative, of losses after few updates by another order of sums
 SHARE = 0.97  # of Magpie's score, which agents reach for the time to a score
@@ -81,7 +82,8 @@ def _environment(agents: int, mode: str, seed: int, saved: bytes | None = None, 
 
 def _updates(quick: bool) -> Iterator[Figure]:
     """Updates of ten agents on one core: as usually written in torch, one after the other here, stacked, and stacked by
-    torch.func."""
+    torch.func. `BY_AGENT` is the order in which they learn one after the other: a core's cache has room for the numbers
+    of one agent, not of ten."""
     settings, agents, count = LearnerSettings(), range(10), 2 if quick else 40
     game = new_game("treasure-hunt", seats=10)
     observation, actions = game.info.observation, game.info.actions
@@ -105,6 +107,7 @@ def _updates(quick: bool) -> Iterator[Figure]:
     jobs: dict[str, Callable[[], object]] = {
         PLAIN: lambda: [[agent.update(rows, 1) for agent in plain] for _ in range(count)],
         SINGLE: lambda: [[group.update([batch]) for group in singles] for _ in range(count)],
+        BY_AGENT: lambda: [[group.update([batch]) for _ in range(count)] for group in singles],
         "stacked": lambda: [stack.update([batch] * len(agents)) for _ in range(count)],
         "stacked by torch.func": lambda: [func.update([rows] * len(agents), agents) for _ in range(count)],
     }
