@@ -95,7 +95,9 @@ class NewSessionDialog(SessionDialog):
         pool = self.context.pool
         game = pool.name if pool is not None else str(last.get("game", "pong"))
         own = [name for name in TRAINERS.own() if name in found.trainers and presets_for(TRAINERS.get(name), game)]
-        chosen = last.get("trainer") or next(iter(own), None)  # at first one with a preset: it shows progress soon
+        for_all = [name for name in own if not getattr(TRAINERS.get(name), "preset_games", {})]
+        # At first one with presets for every game: it needs no recorded matches, and shows progress soon.
+        chosen = last.get("trainer") or next(iter(for_all or own), None)
         self.trainer.setCurrentIndex(max(self.trainer.findData(chosen), 0))
         self.game.setCurrentIndex(max(self.game.findData(game), 0))
         self.workers.set_value(found.cores)
