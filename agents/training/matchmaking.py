@@ -105,10 +105,10 @@ def ready_bots(game: Game, names: str, learning_kinds: Collection[str] = ()) -> 
     return [offered[name] for name in dict.fromkeys(chosen)]
 
 
-def check_plays_alone(setting: str, agent: AgentSpec) -> None:
+def check_is_no_person(setting: str, agent: AgentSpec) -> None:
     """Raises BadValue if a person plays this agent of a setting."""
     if kind_of(agent).live:
-        raise BadValue(setting, agent.id, "an agent that plays by itself, and no person")
+        raise BadValue(setting, agent.id, "an agent that plays by itself, not a person")
 
 
 def check_rolls_out(setting: str, agent: AgentSpec) -> None:

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 
-from agents.training.matchmaking import check_plays_alone, check_rolls_out, split_names
+from agents.training.matchmaking import check_is_no_person, check_rolls_out, split_names
 from agents.training.records import RecordQuery
 from agents.training.session import TrainingSession
 from engine.errors import BadLeague, BadValue, NotNow, UnknownName
@@ -174,7 +174,7 @@ class TrainingManager:
         for key in kind.agent_settings:
             for name in _names(settings, key):
                 spec = self._named_agent(key, name, game, key in ready)
-                check_plays_alone(key, spec)
+                check_is_no_person(key, spec)
                 if key in rolled_out:
                     check_rolls_out(key, spec)
                 found[spec.id] = spec
