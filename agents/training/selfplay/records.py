@@ -87,7 +87,7 @@ class Totals:
     games: int = 0
     stale_batches: int = 0  # refused, because their weights were too old
     stale_experiences: int = 0
-    lost_batches: int = 0  # that were being played when a worker ended
+    lost_batches: int = 0  # that were being played when a worker ended, or could not be read
     lost_games: int = 0  # that were running then
     abandoned_games: int = 0  # by resets
     staleness: int = 0  # the sum over the batches that were collected

@@ -38,7 +38,7 @@ from engine.processes.channel import Channel, ProtocolError
 from engine.registry import FAMILIES, GAMES, KINDS, game_of
 from engine.seeding import derive
 
-REPEATED = 0.1  # largest share of steps that are repeated, because running games continue with other players
+REPEATED = 0.1  # steps that are repeated at most, because running games continue with new players, for each step played
 RUN = "agents.training.selfplay.worker:serve"
 SELF_PLAY = "agents.training.selfplay.worker:self_play"
 
@@ -217,6 +217,7 @@ class SelfPlayWorker:
         cannot repeat what it has played, the former ones continue."""
         former = self._rollout
         assert former is not None
+        self._note(Activity.LOADING)
         self._games_played = self._steps_played = 0
         with suppress(RingsideError):
             self._rollout = self._new_rollout(former.save(checked=False))
