@@ -5,7 +5,10 @@ from __future__ import annotations
 import functools
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from agents.nets.network import dump
 from agents.scripted.shogi import SAMPLES, Bot, agent
 from engine.play.arena import Arena
 from engine.play.executors import SequentialMatchExecutor
@@ -13,8 +16,11 @@ from engine.play.march import Marching
 from engine.play.match import AgentSpec, EndingKind, Limits, MatchResult, MatchSpec
 from engine.registry import new_game
 from engine.seeding import derive
+from tests.plugins import pilots
+from tests.plugins.networks import SMALL, drawn
 
-DICE = AgentSpec("Dice", "dice")
+DICE, FAST = AgentSpec("Dice", "dice"), pilots.agent("fast")  # the second one is played by ticks alone
+NET = AgentSpec("Net", "net", dump(drawn(SMALL, new_game("shogi"))))
 QUICK = [DICE, *(agent(name, SAMPLES[name]) for name in ("Pebble", "Magpie", "Merchant", "Apprentice"))]
 GAMES = (
     new_game("shogi"),
@@ -60,6 +66,38 @@ def ticked() -> list[MatchResult]:
 def test_marches_and_ticks_give_the_same_matches(lanes: int) -> None:
     marched = results(lanes, Marching.AT_ONCE, specs())
     assert [result.digest() for result in marched] == [result.digest() for result in ticked()]
+
+
+@settings(max_examples=12)
+@given(
+    opening=st.sampled_from(["set", "random", "none"]),
+    random_plies=st.integers(1, 60),
+    move_limit=st.integers(2, 80),
+    declaration=st.booleans(),
+    steps=st.none() | st.integers(1, 100),
+    lanes=st.sampled_from([1, 2, 7, 64]),
+    starts=st.lists(st.sampled_from(STARTS), min_size=1, max_size=3),
+    players=st.lists(st.sampled_from([*QUICK, NET, FAST]), min_size=1, max_size=4),
+    seed=st.integers(0, 2**64 - 1),
+)
+def test_any_mix_of_kinds_and_options_is_the_same_marched_and_ticked(
+    opening: str, random_plies: int, move_limit: int, declaration: bool, steps: int | None, lanes: int,
+    starts: list[str | None], players: list[AgentSpec], seed: int,
+) -> None:  # fmt: skip
+    game = new_game("shogi", opening=opening, random_plies=random_plies, move_limit=move_limit, declaration=declaration)
+    matches = [
+        MatchSpec(
+            f"m{number}",
+            game.spec,
+            (players[number % len(players)], players[number // 2 % len(players)]),
+            seed ^ number,
+            starts[number % len(starts)],
+            Limits(steps),
+        )
+        for number in range(8)
+    ]
+    ticks, marches = (results(lanes, marching, matches) for marching in (Marching.NEVER, Marching.AT_ONCE))
+    assert [result.digest() for result in ticks] == [result.digest() for result in marches]
 
 
 def test_the_compared_matches_cover_all_endings() -> None:

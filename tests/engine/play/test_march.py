@@ -18,6 +18,7 @@ from numba.core import event
 from numba.core.compiler_lock import global_compiler_lock
 
 from agents.neat.pilot import KIND as NEAT
+from agents.nets.network import dump
 from agents.scripted.pong import KIND as PONG_BOTS
 from agents.scripted.treasure_hunt import KIND as HUNTERS
 from engine.errors import DriverRefused
@@ -34,12 +35,14 @@ from engine.registry import KINDS, new_game
 from tests.faults.league import SHORT_WATCHDOG
 from tests.plugins import pilots
 from tests.plugins.marchers import marcher
+from tests.plugins.networks import SMALL, drawn
 from tests.plugins.pilots import agent
 
 PLUGINS = ("tests.plugins.everyone",)
 PONG = new_game("pong")
 DICE = AgentSpec("Dice", "dice")
-PONG_PLAYERS = (*PONG_BOTS.samples(PONG), *NEAT.samples(PONG), DICE, agent("fast"), agent("remembering"))
+NET = AgentSpec("Net", "net", dump(drawn(SMALL, PONG)))
+PONG_PLAYERS = (*PONG_BOTS.samples(PONG), *NEAT.samples(PONG), DICE, NET, agent("fast"), agent("remembering"))
 HARMLESS = ("play", "resign", "illegal", "forbidden", "broken", "pending", "raise")  # and none that never returns
 HUNTER_NAMES = [hunter.id for hunter in HUNTERS.samples(new_game("treasure-hunt"))]
 
@@ -107,16 +110,19 @@ def test_pong_is_the_same_marched_and_ticked(
     frames=st.integers(1, 3),
     radius=st.integers(1, 3),
     turns=st.integers(1, 60),
-    names=st.lists(st.sampled_from([*HUNTER_NAMES, "Dice", "fast"]), min_size=1, max_size=4),
+    steps=st.none() | st.integers(1, 80),
+    names=st.lists(st.sampled_from([*HUNTER_NAMES, "Dice", "Net", "fast"]), min_size=1, max_size=4),
     seed=st.integers(0, 2**64 - 1),
 )
 def test_treasure_hunt_is_the_same_marched_and_ticked(
-    seats: int, frames: int, radius: int, turns: int, names: list[str], seed: int
+    seats: int, frames: int, radius: int, turns: int, steps: int | None, names: list[str], seed: int
 ) -> None:
     game = new_game("treasure-hunt", seats=seats, frames=frames, radius=radius, turns=turns)
-    known = {player.id: player for player in (*HUNTERS.samples(game), DICE, agent("fast"))}
+    net = AgentSpec("Net", "net", dump(drawn(SMALL, game)))  # its inputs depend on the options
+    known = {player.id: player for player in (*HUNTERS.samples(game), DICE, net, agent("fast"))}
     players = tuple(known[names[seat % len(names)]] for seat in range(seats))
-    check_both_ways([MatchSpec(f"m{n}", game.spec, players, seed ^ n) for n in range(4)])
+    results = check_both_ways([MatchSpec(f"m{n}", game.spec, players, seed ^ n, None, Limits(steps)) for n in range(4)])
+    assert {result.steps for result in results} == {min(turns, steps or turns)}
 
 
 @settings(max_examples=15)
