@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import dataclass
 from typing import Any
@@ -22,6 +23,7 @@ from engine.telemetry import WorkerView
 EXIT_TIMEOUT = 2.0  # seconds that it may take to exit once its death was noticed
 SHORTEST_START = 10.0  # seconds
 FORKING = 10  # times as long: until a fork server has imported everything, and compiled what all workers need
+MUCH_MEMORY = 16  # part of the limit that a call which is filling the memory takes in the time of a call
 PAYLOAD_BYTES = 64 << 20  # payloads of agents that a worker keeps for the next run
 
 
@@ -90,6 +92,7 @@ class WorkerHandle:
         self.capacity = 2 * settings.batch  # matches that it should hold; it sends the number itself later
         self.done = 0
         self._base: int | None = None  # bytes of memory when it was ready
+        self._taken = self._taken_before = 0  # bytes that it has taken since, and when its pulse changed last
         self.kill_reason: tuple[EndingKind, str] | None = None  # set when we kill it
         self.memory = memory
         self.heartbeat = Heartbeat(memoryview(np.frombuffer(memory, np.uint8)), settings.rows, settings.log_words)  # type: ignore[arg-type]
@@ -219,7 +222,7 @@ class WorkerHandle:
         """The current call and its time limit, if it has exceeded it."""
         pulse = self.heartbeat.pulse
         if pulse != self._last_pulse[0] or self.idle or not self.ready:
-            self._last_pulse = (pulse, now)
+            self._last_pulse, self._taken_before = (pulse, now), self._taken
             return None
         snapshot = self.heartbeat.read()
         if snapshot.compiling:
@@ -230,7 +233,13 @@ class WorkerHandle:
             allowed = max(6 * limits.call, 1.0)
         elif snapshot.call is PilotCall.IMPORT:
             allowed = limits.start
-        return snapshot._replace(time_limit=allowed) if now - self._last_pulse[1] > allowed else None
+        if now - self._last_pulse[1] <= allowed:
+            return None
+        much = math.inf if limits.memory is None or snapshot.time_limit else limits.memory / MUCH_MEMORY
+        if self._taken - self._taken_before >= much:  # it fills its memory: on a busy machine, that takes long
+            self._last_pulse, self._taken_before = (pulse, now), self._taken
+            return None
+        return snapshot._replace(time_limit=allowed)
 
     def memory_excess(self, limit: int) -> str:
         """A message if it has taken more memory than this since it was ready, else an empty text."""
@@ -239,7 +248,7 @@ class WorkerHandle:
         if size is None:
             return ""
         self._base = size if self._base is None else self._base
-        taken = size - self._base
+        taken = self._taken = size - self._base
         return f"its process used {taken >> 20:,} MB; the limit is {limit >> 20:,} MB" if taken > limit else ""
 
     def kill(self, kind: EndingKind | None = None, reason: str = "") -> None:

@@ -100,6 +100,39 @@ def test_the_import_of_a_kind_may_take_three_times_as_long_as_a_call(worker: Wor
         worker.heartbeat.end_call()
 
 
+def test_a_call_that_fills_the_memory_is_not_overdue_before_it_reaches_the_limit(
+    worker: WorkerHandle, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else its match would end as a timeout on a busy machine, and as out of memory on another."""
+    limits, taken = WorkerLimits(), 1 << 20
+    monkeypatch.setattr(handle, "resident_memory", lambda pid: taken)
+    monkeypatch.setattr(WorkerHandle, "pid", 7)
+    worker.ready = True
+    worker.play(jobs([b""]), WireIds())
+
+    def overdue(now: float) -> bool:
+        assert limits.memory is not None
+        found = worker.overdue(now, limits)
+        assert not worker.memory_excess(limits.memory)
+        return found is not None
+
+    worker.heartbeat.begin_call(PilotCall.ACT, np.zeros(1, np.uint32), np.zeros(1, np.uint32))
+    assert not overdue(100.0)
+    taken += 500 << 20
+    assert not overdue(105.0)
+    assert not overdue(111.0), "it has taken 500 MB"
+    taken += 200 << 20
+    assert not overdue(120.0)
+    assert not overdue(122.0), "and 200 MB"
+    taken += 100 << 20
+    assert not overdue(131.0)
+    assert overdue(133.0), "100 MB in a call are not much"
+    worker.heartbeat.begin_call(PilotCall.ACT, np.zeros(1, np.uint32), np.zeros(1, np.uint32))
+    assert not overdue(134.0)
+    assert not overdue(143.0)
+    assert overdue(144.1), "what earlier calls have taken does not count"
+
+
 def test_a_payload_is_sent_once_for_all_agents_that_have_it(worker: WorkerHandle) -> None:
     wire_ids = WireIds()
     for _ in range(3):
