@@ -412,6 +412,7 @@ class AgentKind:
     timed: Callable[[AgentSpec], bool] = lambda agent: False  # it thinks in real time: matches run one per core
     live: bool = False  # a person plays it: matches are live, and the pilot is a LivePilot
     patience: float = 0.0  # seconds that `Pilot.begin` may take; 0: the limit of all other calls
+    thinking: float = 0.0  # seconds for which it may answer PENDING; 0: the limit of a call
     admit: Callable[[AgentSpec], None] | None = None  # for external programs: raises unless the user allowed it
     preload: tuple[str, ...] = ()  # heavy libraries of its pilot, such as torch; its module must not import them
     draw: Callable[[AgentSpec], Diagram | None] = lambda agent: None  # a drawing of an agent, such as its network

@@ -5,6 +5,7 @@ matches of fairy-stockfish in reused processes 3 could not be reproduced. Others
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol, cast, runtime_checkable
@@ -178,6 +179,7 @@ KIND = AgentKind(
     repeatable=repeatable,
     timed=timed,
     patience=PATIENCE,
+    thinking=math.inf,  # a conversation has a limit of its own
     admit=admit,
     describe=describe,
 )

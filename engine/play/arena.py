@@ -13,6 +13,7 @@ from engine.play.lane_group import MARCHED_TOGETHER, LaneGroup, Tick
 from engine.play.march import Marching
 from engine.play.match import GameSpec, MatchResult, MatchSpec
 from engine.play.results import ResultBatch
+from engine.play.thinking import CALL_LIMIT
 from engine.registry import game_of
 
 DEFAULT_LANES = 1024
@@ -27,6 +28,7 @@ class Arena(Closing):
     `lanes`: the most matches of one GameSpec at once. `alone`: each seat is called separately, and a failure is its
     forfeit. `record`: keep the actions. `rewards`: each tick reports what it added to the scores. `heartbeat`: shows
     the current call and its matches at any time. `marching`: when compiled players play many steps in one call.
+    `call_limit`: seconds that a player may think.
     Trainers that need trajectories use `engine.play.rollout.Rollout`.
     """
 
@@ -39,12 +41,14 @@ class Arena(Closing):
         rewards: bool = False,
         heartbeat: Heartbeat | None = None,
         marching: Marching = Marching.WHEN_READY,
+        call_limit: float = CALL_LIMIT,
     ) -> None:
         if not 1 <= lanes <= MOST_LANES:
             raise BadSpec(f"lanes = {lanes}: must be from 1 to {MOST_LANES}")
         self.lanes = lanes
         self._alone, self._record, self._rewards = alone, record, rewards
         self._heartbeat = heartbeat or private_heartbeat(4 * lanes)
+        self._call_limit = call_limit
         self._marching = Marching.NEVER if alone or rewards else marching
         self._idle_ticks = 0  # ticks in a row in which no lane moved
         self._groups: dict[GameSpec, LaneGroup] = {}
@@ -136,9 +140,9 @@ class Arena(Closing):
         return next(iter(self._groups.values())).waits_for_humans()
 
     def add_pause(self, seconds: float) -> None:
-        """Exclude a pause of this length from all clocks."""
+        """Exclude a pause of this length from the times of all players."""
         for group in self._groups.values():
-            group.clocks.add_pause(seconds)
+            group.add_pause(seconds)
 
     def take_suspects(self) -> list[MatchSpec]:
         """The matches of calls that failed since the last call; they should be played alone."""
@@ -190,6 +194,7 @@ class Arena(Closing):
             rewards=rewards,
             heartbeat=self._heartbeat,
             marching=self._marching,
+            call_limit=self._call_limit,
         )
 
 

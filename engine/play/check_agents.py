@@ -5,6 +5,7 @@ Importing this module registers their kind, so that workers that import it as a 
 
 from __future__ import annotations
 
+import math
 import os
 import time
 from collections.abc import Iterator, Sequence
@@ -67,7 +68,7 @@ class CheckPilot:
         pass
 
 
-KIND = AgentKind(NAME, 1, CheckPilot, lambda game: True, lambda game: [check_agent("plays")])
+KIND = AgentKind(NAME, 1, CheckPilot, lambda game: True, lambda game: [check_agent("plays")], thinking=math.inf)
 
 
 def check_agent(behaviour: str, id: str = "") -> AgentSpec:

@@ -70,7 +70,7 @@ class ConcurrentMatchExecutor(MatchExecutor):
         workers = default_workers() if max_workers is None else max_workers
         check_number("max_workers", workers, 1, MOST_WORKERS)
         memory = None if memory_mb is None else memory_mb << 20
-        settings = WorkerSettings(lanes, record, batch_size, memory, check_plugins(plugins), rows=4 * lanes)
+        settings = WorkerSettings(lanes, record, batch_size, memory, watchdog, check_plugins(plugins), rows=4 * lanes)
         self._dispatcher = Dispatcher(
             workers, settings, WorkerLimits(watchdog, memory=memory, failures=quarantine_after)
         )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from enum import IntEnum
 from typing import NamedTuple
 
@@ -115,6 +117,15 @@ class Heartbeat:
     def current_row(self) -> int | None:
         """The row that this call processes; None if it processes all rows together."""
         return int(self._words[ROW]) - 1 if self._words[ROW] else None
+
+    @contextmanager
+    def checking(self, call: PilotCall, spec: MatchSpec, seat: int) -> Iterator[None]:
+        """The agent of this seat is being checked, which runs code of its kind: that may crash or hang."""
+        self.begin_call(call, np.array([match_number(spec)], np.uint32), np.zeros(1, np.uint32), seat)
+        try:
+            yield
+        finally:
+            self.end_call()
 
     def set_seat(self, seat: int) -> None:
         self._words[SEAT] = seat

@@ -9,8 +9,7 @@ matches fails, the failing agent is not known: its matches are returned as *susp
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple, cast
 
@@ -21,15 +20,17 @@ from engine.game import BROKEN, PENDING, Boards, Bools, Floats, Game, Indices, I
 from engine.play.actions import PendingActions
 from engine.play.agent_errors import Fault, describe_error, fault_of
 from engine.play.clocks import Clocks
+from engine.play.collecting import collect
 from engine.play.dealing import NO_LIMIT, NO_PILOT, Dealer, LaneTable, PilotCaller
 from engine.play.guarded_boards import GuardedBoards
-from engine.play.heartbeat import Heartbeat, PilotCall, match_number
+from engine.play.heartbeat import Heartbeat, PilotCall
 from engine.play.lane_kernels import ALL_WAYS, FAILED, find_running, finish_step, gather, slots_of
 from engine.play.lane_log import LaneLog
 from engine.play.march import Combination, March, Marching
 from engine.play.match import EndingKind, MatchSpec
 from engine.play.pilots import LoadedPilot, PilotPool, log
-from engine.play.results import ResultBatch, ResultSelection
+from engine.play.results import ResultBatch
+from engine.play.thinking import ThinkingTimes
 
 COLLECT_AFTER = 0.1  # seconds after which results are collected even if there are few
 MARCHED_TOGETHER = 64  # matches that are started or collected together in a march: more gain nothing
@@ -60,22 +61,21 @@ class LaneGroup:
         rewards: bool,
         heartbeat: Heartbeat,
         marching: Marching,
+        call_limit: float,
     ) -> None:
         """`lanes`: matches at once. `spare`: lanes that fit into memory; it may be more."""
         self.game, self.info = game, game.info
         self._most = lanes  # matches at once
         self._guarded = GuardedBoards(game, lanes)
         if marching is not Marching.NEVER and spare > lanes and hasattr(self._guarded.raw, "rows"):
-            lanes, self._guarded = (
-                spare,
-                GuardedBoards(game, spare),
-            )  # the spare lanes hold ended matches until they are collected together
+            lanes = spare  # the spare lanes hold ended matches until they are collected together
+            self._guarded = GuardedBoards(game, spare)
         self.boards = cast(Boards, self._guarded)
         self.table = LaneTable(lanes, game.info.seats)
         self._alone, self._rewards, self._heartbeat = alone, rewards, heartbeat
         self._results: list[ResultBatch] = []
         self._pace = 0  # lanes that moved in the last tick
-        self._pilots = PilotPool(game, lanes * game.info.seats, humans=alone, mark=self._mark_check)
+        self._pilots = PilotPool(game, lanes * game.info.seats, alone, heartbeat.checking)
         seats = self.info.seats
         self.clocks = Clocks(seats)
         self._lane_log = LaneLog(self.info, lanes, record=record, heartbeat=heartbeat if alone else None)
@@ -89,30 +89,17 @@ class LaneGroup:
         self._all_acting: Bools = np.ones((lanes, seats), np.bool_)
         self._running, self._over = np.zeros(lanes, np.uint32), np.zeros(lanes, np.uint32)
         failed = partial(self._on_failure, EndingKind.EXCEPTION)
+        table, lane_log, clocks = self.table, self._lane_log, self.clocks
         self._pending = PendingActions(
-            self.info,
-            self._guarded,
-            self._lane_log,
-            heartbeat,
-            self.clocks,
-            self.table.match_numbers,
-            failed,
-            alone=alone,
+            self.info, self._guarded, lane_log, heartbeat, clocks, table.match_numbers, failed, alone=alone
         )
         self._march = March(
-            self.info, self._guarded.raw, self._lane_log, self.table.slots, self._pending.played, heartbeat, marching
+            self.info, self._guarded.raw, lane_log, table.slots, self._pending.played, heartbeat, marching
         )
+        self._thinking = ThinkingTimes(self._lanes, table.slots, self._pending.held, clocks, call_limit)
+        caller = PilotCaller(self._call, self._record_fault)
         self._dealer = Dealer(
-            self.table,
-            self._pilots,
-            self.boards,
-            self._march,
-            self._lane_log,
-            self.clocks,
-            heartbeat,
-            PilotCaller(self._call, self._record_fault),
-            seats=seats,
-            alone=alone,
+            table, self._pilots, self.boards, self._march, lane_log, clocks, heartbeat, caller, seats=seats, alone=alone
         )
 
     @property
@@ -149,6 +136,8 @@ class LaneGroup:
             for loaded in self._pilots:
                 answered += self._ask(loaded, acting)
             moved = self._commit(live, acting, answered)
+            if moved.size < live.size:
+                self._end_thinking(live, acting)
         if moved.size:
             before = self.boards.scores().copy() if self._rewards else None
             self.boards.apply(moved, self._pending.played)
@@ -313,17 +302,20 @@ class LaneGroup:
             self._lanes_changed()
             self.table.ended.append(lane)
 
+    def add_pause(self, seconds: float) -> None:
+        """Exclude a pause of this length from the times of players."""
+        self.clocks.add_pause(seconds)
+        self._thinking.add_pause(seconds)
+
     # Failures
 
-    @contextmanager
-    def _mark_check(self, call: PilotCall, spec: MatchSpec, seat: int) -> Iterator[None]:
-        """Checking the agent of this seat runs code of its kind, which may crash or hang."""
-        numbers = np.array([match_number(spec)], np.uint32)
-        self._heartbeat.begin_call(call, numbers, np.zeros(1, np.uint32), seat)
-        try:
-            yield
-        finally:
-            self._heartbeat.end_call()
+    def _end_thinking(self, live: Indices, acting: Bools) -> None:
+        """End the matches whose players have answered PENDING for too long; played alone, the seat forfeits."""
+        for lane, faults in self._thinking.overdue(live, acting, self._pilots).items():
+            for seat, fault in faults if self._alone else ():
+                self._record_fault(lane, seat, fault)
+            if not self._alone:
+                self._suspect(lane)
 
     def _call(self, what: PilotCall, loaded: LoadedPilot, slots: Indices, call: Callable[[], None]) -> bool:
         seats = np.uint32(self.info.seats)
@@ -389,6 +381,7 @@ class LaneGroup:
     def _free_lanes(self, lanes: list[int]) -> None:
         self.table.release(lanes)
         self._lane_log.clear(lanes)
+        self._thinking.clear(lanes)
         self._lanes_changed()
         self._pending.held[lanes] = PENDING
 
@@ -397,22 +390,9 @@ class LaneGroup:
     def _collect(self) -> None:
         """Turn ended lanes into results, pass them to the pilots, and free the lanes."""
         self._collected = time.perf_counter()
-        ended = list(self.table.ended)
-        boards, specs, repeatable = self.boards, self.table.specs, self._pilots.repeatable
-        batch = self._lane_log.results(ended, specs, boards, repeatable)
-        slots = slots_of(ended, self.info.seats)
-        for loaded in self._pilots:
-            mine = np.flatnonzero(self.table.slots["pilot"][slots] == loaded.index)
-            for part in mine[:, None] if self._alone else [mine] if mine.size else []:
-                ends = ResultSelection(batch, (part // self.info.seats).tolist())
-                self.table.slots["pilot"][slots[part]] = NO_PILOT
-                self._call(PilotCall.END, loaded, slots[part], lambda: loaded.pilot.end(slots[part], ends))  # noqa: B023
-        remaining = self.table.ended  # without those that a failure has just cancelled
-        if self._alone and self._lane_log.has_faults(remaining):
-            batch = self._lane_log.results(remaining, specs, boards, repeatable)  # a player may have failed in `end`
-        elif len(remaining) < len(ended):
-            batch = batch.select([ended.index(lane) for lane in remaining])
-        if remaining:
+        seats, alone = self.info.seats, self._alone
+        batch = collect(self.table, self._pilots, self._lane_log, self.boards, self._call, seats, alone)
+        if batch:
             self._results.append(batch)
-        self.table.ended = []
-        self._free_lanes(remaining)
+        ended, self.table.ended = self.table.ended, []
+        self._free_lanes(ended)

@@ -21,6 +21,7 @@ class WorkerSettings:
     record: bool  # keep the actions
     batch: int  # matches in a message
     memory: int | None  # bytes that its agents may take
+    call: float = 10.0  # seconds that a player may think
     plugins: tuple[str, ...] = ()  # modules to import: they register games and agents that are not installed
     rows: int = 4096  # matches that the heartbeat can list
     log_words: int = 1 << 17  # 64-bit words of the shared action log of a match that is played alone: 1 MB

@@ -158,7 +158,9 @@ class WorkerLoop:
             case "alone":
                 pace, skip, game, *fields = rest
                 [spec] = self._unpack(game, fields, body)
-                arena = Arena(1, alone=True, heartbeat=self._heartbeat)  # its log is needed if the process dies
+                # Its log is needed if the process dies
+                limit = self._settings.call
+                arena = Arena(1, alone=True, heartbeat=self._heartbeat, call_limit=limit)
                 self._solo = SoloMatch(arena) if pace is None else LiveMatchLoop(arena, pace, skip, self._channel.send)
                 arena.add(spec)
             case "payload":
@@ -188,7 +190,13 @@ class WorkerLoop:
             settings = self._settings
             roomy = settings.memory is None or settings.memory >= COMPILER_MEMORY
             marching = Marching.WHEN_READY if roomy else Marching.IF_CACHED
-            self._arena = Arena(settings.lanes, record=settings.record, heartbeat=self._heartbeat, marching=marching)
+            self._arena = Arena(
+                settings.lanes,
+                record=settings.record,
+                heartbeat=self._heartbeat,
+                marching=marching,
+                call_limit=settings.call,
+            )
         return self._arena
 
     def _new_run(self) -> None:
