@@ -81,7 +81,8 @@ def test_a_network_beats_the_tracker_in_pong(monkeypatch: pytest.MonkeyPatch) ->
 
 @pytest.mark.slow
 def test_a_network_beats_random_moves_in_shogi(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The lower ends of the seeds 1 to 3 were 0.85, 0.91 and 0.94."""
     stay_in_process(monkeypatch)
     player = champion_of("shogi", "Shogi", updates=60, validate_every=60, validate_pairs=1)
     low, _ = share_of_points(player, "Pebble", "shogi")
-    assert low > 0.5
+    assert low > 0.75
