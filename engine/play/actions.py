@@ -17,6 +17,7 @@ from engine.play.lane_kernels import FAILED, ILLEGAL, commit, commit_all, store_
 from engine.play.lane_log import LaneLog
 from engine.play.match import EndingKind
 from engine.play.pilots import LoadedPilot, SharedCall
+from engine.play.process_state import ProcessState
 
 INT64 = np.dtype(np.int64)
 CLOCK_GRACE = 1.0  # seconds beyond its clock after which a call counts as hanging
@@ -35,6 +36,7 @@ class PendingActions:
         clocks: Clocks,
         numbers: Indices,
         on_failure: OnFailure,
+        state: ProcessState,
         *,
         alone: bool,
     ) -> None:
@@ -42,7 +44,7 @@ class PendingActions:
         lanes, seats = len(numbers), info.seats
         self._info, self._guarded, self._boards = info, guarded, cast(Boards, guarded)
         self._lane_log, self._heartbeat, self._clocks, self._numbers = lane_log, heartbeat, clocks, numbers
-        self._on_failure, self._alone = on_failure, alone
+        self._on_failure, self._state, self._alone = on_failure, state, alone
         self.held: Ints = np.full((lanes, seats), PENDING, np.int64)  # actions, until the lane moves
         self.played: Ints = np.zeros((lanes, seats), np.int64)  # the actions of the last move
         self._obs = np.zeros((lanes * seats, *info.observation), np.float32)
@@ -103,6 +105,10 @@ class PendingActions:
             self._boards.legal(lanes, seats, self._legal[:n])
         try:
             answers = _checked(loaded.pilot.act(views), n)
+            if loaded.foreign:
+                self._state.check_mode()
+                if self._alone:  # of other calls, a worker finds out soon enough
+                    self._state.check_connection()
         except INTERRUPTS:
             raise
         except BaseException as error:  # see PilotPool.load_seating

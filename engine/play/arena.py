@@ -5,13 +5,16 @@ from __future__ import annotations
 import math
 import time
 
+import numpy as np
+
 from engine.closing import Closing
 from engine.errors import BadSpec
 from engine.game import GameInfo
-from engine.play.heartbeat import Heartbeat, private_heartbeat
+from engine.play.heartbeat import Heartbeat, PilotCall, private_heartbeat
 from engine.play.lane_group import MARCHED_TOGETHER, LaneGroup, Tick
 from engine.play.march import Marching
 from engine.play.match import GameSpec, MatchResult, MatchSpec
+from engine.play.process_state import ProcessState
 from engine.play.results import ResultBatch
 from engine.play.thinking import CALL_LIMIT
 from engine.registry import game_of
@@ -28,7 +31,7 @@ class Arena(Closing):
     `lanes`: the most matches of one GameSpec at once. `alone`: each seat is called separately, and a failure is its
     forfeit. `record`: keep the actions. `rewards`: each tick reports what it added to the scores. `heartbeat`: shows
     the current call and its matches at any time. `marching`: when compiled players play many steps in one call.
-    `call_limit`: seconds that a player may think.
+    `state`: of the process that foreign code must leave as it is. `call_limit`: seconds that a player may think.
     Trainers that need trajectories use `engine.play.rollout.Rollout`.
     """
 
@@ -41,6 +44,7 @@ class Arena(Closing):
         rewards: bool = False,
         heartbeat: Heartbeat | None = None,
         marching: Marching = Marching.WHEN_READY,
+        state: ProcessState | None = None,
         call_limit: float = CALL_LIMIT,
     ) -> None:
         if not 1 <= lanes <= MOST_LANES:
@@ -48,7 +52,7 @@ class Arena(Closing):
         self.lanes = lanes
         self._alone, self._record, self._rewards = alone, record, rewards
         self._heartbeat = heartbeat or private_heartbeat(4 * lanes)
-        self._call_limit = call_limit
+        self._state, self._call_limit = state or ProcessState(), call_limit
         self._marching = Marching.NEVER if alone or rewards else marching
         self._idle_ticks = 0  # ticks in a row in which no lane moved
         self._groups: dict[GameSpec, LaneGroup] = {}
@@ -95,6 +99,7 @@ class Arena(Closing):
 
     def tick(self) -> list[Tick]:
         """Play one step of every group that is not idle."""
+        self._state.note()
         return [group.tick() for group in self._groups.values() if not group.table.idle]
 
     def advance(self, seconds: float) -> int:
@@ -103,6 +108,7 @@ class Arena(Closing):
         Returns early, after a short sleep, when no lane moves because players are still thinking.
         """
         until = time.perf_counter() + seconds
+        self._state.note()
         busy = [group for group in self._groups.values() if not group.table.idle]
         ticking = [group for group in busy if group.march(seconds / len(busy))]
         marched, ticks = any([group.marched for group in busy]), 0  # noqa: C419 - a list is faster
@@ -126,6 +132,11 @@ class Arena(Closing):
     def take_batches(self) -> list[ResultBatch]:
         """The results since the last call, in columns."""
         return [batch for group in self._groups.values() for batch in group.take_results()]
+
+    def mark_foreign_calls(self) -> None:
+        """Mark in the heartbeat that the code of agents is being called that is not Ringside's own, for all matches."""
+        numbers = np.concatenate([group.foreign_matches() for group in self._groups.values()])
+        self._heartbeat.begin_call(PilotCall.ACT, numbers, np.arange(numbers.size, dtype=np.uint32))
 
     def actions_since(self, count: int) -> list[int]:
         """In an arena with one match: its actions after the first `count`."""
@@ -194,6 +205,7 @@ class Arena(Closing):
             rewards=rewards,
             heartbeat=self._heartbeat,
             marching=self._marching,
+            state=self._state,
             call_limit=self._call_limit,
         )
 

@@ -29,6 +29,7 @@ from engine.play.lane_log import LaneLog
 from engine.play.march import Combination, March, Marching
 from engine.play.match import EndingKind, MatchSpec
 from engine.play.pilots import LoadedPilot, PilotPool, log
+from engine.play.process_state import ProcessState
 from engine.play.results import ResultBatch
 from engine.play.thinking import ThinkingTimes
 
@@ -61,6 +62,7 @@ class LaneGroup:
         rewards: bool,
         heartbeat: Heartbeat,
         marching: Marching,
+        state: ProcessState,
         call_limit: float,
     ) -> None:
         """`lanes`: matches at once. `spare`: lanes that fit into memory; it may be more."""
@@ -72,10 +74,10 @@ class LaneGroup:
             self._guarded = GuardedBoards(game, spare)
         self.boards = cast(Boards, self._guarded)
         self.table = LaneTable(lanes, game.info.seats)
-        self._alone, self._rewards, self._heartbeat = alone, rewards, heartbeat
+        self._alone, self._rewards, self._heartbeat, self._state = alone, rewards, heartbeat, state
         self._results: list[ResultBatch] = []
         self._pace = 0  # lanes that moved in the last tick
-        self._pilots = PilotPool(game, lanes * game.info.seats, alone, heartbeat.checking)
+        self._pilots = PilotPool(game, lanes * game.info.seats, alone, heartbeat.checking, state)
         seats = self.info.seats
         self.clocks = Clocks(seats)
         self._lane_log = LaneLog(self.info, lanes, record=record, heartbeat=heartbeat if alone else None)
@@ -91,7 +93,7 @@ class LaneGroup:
         failed = partial(self._on_failure, EndingKind.EXCEPTION)
         table, lane_log, clocks = self.table, self._lane_log, self.clocks
         self._pending = PendingActions(
-            self.info, self._guarded, lane_log, heartbeat, clocks, table.match_numbers, failed, alone=alone
+            self.info, self._guarded, lane_log, heartbeat, clocks, table.match_numbers, failed, state, alone=alone
         )
         self._march = March(
             self.info, self._guarded.raw, lane_log, table.slots, self._pending.played, heartbeat, marching
@@ -183,14 +185,21 @@ class LaneGroup:
         return self._ticks_due
 
     def _advance(self, combination: Combination, seconds: float) -> None:
+        live, failing = self._march.live(combination), None
         try:
             ended, odd = self._march.play(combination, self.table.match_numbers, seconds)
         except INTERRUPTS:
             raise
         except BaseException:  # playing the match alone will show the reason
-            if self._heartbeat.current_row is None:
+            if (failing := self._heartbeat.current_row) is None:
                 raise
-            self._march_failed(combination, self._heartbeat.current_row)
+        if combination.foreign and (what := self._state.restore()):
+            log.warning("matches are played again, because a row function has changed %s", what)
+            for lane in live.tolist():
+                self._suspect(lane)
+            return
+        if failing is not None:
+            self._march_failed(combination, failing)
             return
         self.table.ended += ended
         for lane in odd:
@@ -222,6 +231,12 @@ class LaneGroup:
     def _suspect(self, lane: int) -> None:
         self.table.suspect(lane)
         self._cancel([lane])
+
+    def foreign_matches(self) -> Indices:
+        """The numbers of the matches in progress whose players are not all Ringside's own."""
+        foreign = [loaded.index for loaded in self._pilots if loaded.foreign]
+        slots = np.flatnonzero(np.isin(self.table.slots["pilot"], foreign))
+        return self.table.match_numbers[np.unique(slots // self.info.seats)]
 
     def actions_since(self, count: int) -> list[int]:
         """The actions on the first lane after the first `count`."""
@@ -323,6 +338,9 @@ class LaneGroup:
         self._heartbeat.begin_call(what, self.table.match_numbers, slots // seats, int(slots[0] % seats))
         try:
             call()
+            if loaded.foreign:
+                self._state.check_mode()
+                self._state.check_connection()
         except INTERRUPTS:
             raise
         except BaseException as error:  # see PilotPool.load_seating
@@ -337,8 +355,9 @@ class LaneGroup:
     def _on_failure(self, kind: EndingKind, loaded: LoadedPilot, slots: Indices, error: BaseException) -> None:
         """Played alone, the seat forfeits. Otherwise the matches of the call are suspects; the pilot is replaced."""
         seats = self.info.seats
-        if self._alone:
-            fault = fault_of(error, kind)
+        fault = fault_of(error, kind) if self._alone else None
+        loaded.settle()
+        if fault is not None:
             for slot in slots.tolist():
                 self._record_fault(slot // seats, slot % seats, fault)
             return
@@ -376,6 +395,7 @@ class LaneGroup:
                     name, what = loaded.kind.name, describe_error(error)
                     log.error("the pilot of %s failed when matches were cancelled: %s", name, what)
                 finally:
+                    loaded.settle()
                     self._heartbeat.end_call()
 
     def _free_lanes(self, lanes: list[int]) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 from numba import uint32, uint64
 from numpy.typing import NDArray
 
+from engine.float_mode import read_mode, write_mode
 from engine.game import PENDING, RESIGN
 from engine.kernels import bare, inline, kernel
 from engine.seeding import draw, purpose
@@ -214,7 +215,8 @@ def unpack(log: bytes, bits: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
 
 
 def compile_general_path() -> None:
-    """Compile `commit`, which only slow or resigning players reach."""
+    """Compile `commit`, which only slow or resigning players reach, and what only foreign code needs."""
     none = np.zeros(0, np.uint32)
     yes, held = np.ones((1, 2), np.bool_), np.full((1, 2), PENDING, np.int64)
     commit(none, yes, np.zeros(1, LANE), held, held.copy(), np.zeros((1, 9), "<u8"), np.uint32(2), none, none)
+    write_mode(read_mode())

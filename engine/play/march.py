@@ -141,6 +141,7 @@ class Combination:
     ) -> None:
         self.way = way  # value of `LANE.running` for lanes of this combination
         self.indices = np.array([loaded.index for loaded in pilots], np.int32)
+        self.foreign = any(loaded.foreign for loaded in pilots)
         self.pilots = [cast(CompiledPilot, loaded.pilot) for loaded in pilots]
         self.driver = _driver(info, boards.rows, tuple(Player(pilot.act_row, pilot.observes) for pilot in self.pilots))
         self.live: Indices | None = None  # its running lanes; None: to be found again
@@ -213,7 +214,7 @@ class March:
         """The combinations that have running lanes and a compiled driver; the others are played by ticks."""
         found = []
         for combination in self._combinations.values():
-            live = self._live(combination)
+            live = self.live(combination)
             if live.size and not combination.driver.ready:
                 combination.driver.prepare(self._arguments(combination, live, 0.0), self._marching)
             if live.size and combination.driver.ready:
@@ -221,7 +222,8 @@ class March:
                 found.append(combination)
         return found
 
-    def _live(self, combination: Combination) -> Indices:
+    def live(self, combination: Combination) -> Indices:
+        """Its running lanes."""
         if combination.live is None:
             combination.live = find_running(self._lane_log.lanes, 1 << combination.way, combination.buffer)
         return combination.live
@@ -238,7 +240,7 @@ class March:
     def play(self, combination: Combination, numbers: Indices, seconds: float) -> MarchResult:
         """Play the lanes of a combination for about so long. An error of a row function is raised here; the heartbeat
         has its row."""
-        live = self._live(combination)
+        live = self.live(combination)
         if not live.size:
             return MarchResult([], [])
         self._lane_log.make_room()

@@ -18,7 +18,8 @@ from engine.play.agent_errors import Fault, describe_error, fault_of
 from engine.play.by_players import MOST, ByPlayers
 from engine.play.heartbeat import PilotCall
 from engine.play.match import SEED_LIMIT, AgentSpec, EndingKind, Limits, MatchSpec
-from engine.registry import ask_kind, kind_of, plays
+from engine.play.process_state import ProcessState
+from engine.registry import KINDS, ask_kind, kind_of, plays
 
 log = logging.getLogger("ringside")
 LOADED_AGENTS = 1024  # a pilot with more is closed at the next run: trainers create new agents all the time
@@ -44,6 +45,7 @@ class LoadedPilot:
     rows: Indices  # of the current call: slot, lane, seat, agent, ply
     compiled: bool = False  # whether the pilot has a row function
     capacity: int | None = None  # as the pilot says when it is created
+    foreign: ProcessState | None = None  # which its code may change, if it is not Ringside's own
     count: int = 0  # of rows
     call: SharedCall | None = None  # the last one, if the next one has the same rows
     agents: dict[str, tuple[AgentSpec, int]] = field(default_factory=dict)  # by id, with the pilot's number for it
@@ -61,11 +63,20 @@ class LoadedPilot:
         """The pilot's number for an agent, which is loaded if it is new."""
         known = self.agents.get(player.id)
         if known is None or (known[0] is not player and known[0] != player):
-            number = operator.index(self.pilot.load(player))
+            try:
+                number = operator.index(self.pilot.load(player))
+            finally:
+                self.settle()
             if not 0 <= number < 2**32:
                 raise NoAction(f"load() must return a number from 0 to 2**32 - 1, not {number}")
             known = self.agents[player.id] = (player, number)
         return known[1]
+
+    def settle(self) -> None:
+        """After a call whose numbers nobody uses: restore the state of the process."""
+        if self.foreign is not None:
+            self.foreign.restore()
+            self.foreign.check_connection()
 
     def act(self, slot: int, action: int) -> None:
         """Pass on the action of a human; ignored by other kinds."""
@@ -124,9 +135,12 @@ class PilotPool:
         slots: int,
         humans: bool = False,
         mark: Mark = lambda call, spec, seat: nullcontext(),
+        state: ProcessState | None = None,
     ) -> None:
-        """`humans`: whether the match is live, so that humans can play. `mark`: marks the calls of `check`."""
+        """`humans`: whether the match is live, so that humans can play. `mark`: marks the calls of `check`. `state`:
+        of the process in which the agents play."""
         self._game, self._slots, self._humans, self._mark = game, slots, humans, mark
+        self._state = state or ProcessState()
         self._pilots: dict[str, LoadedPilot] = {}
         self._count = 0
         self._checked: dict[str, AgentSpec] = {}  # by id; within a run an id stands for one agent
@@ -162,9 +176,9 @@ class PilotPool:
         """Check an agent that is new in this run. If its kind fails, its matches end as `cannot_start`."""
         self.repeatable[player.id] = True
         try:
-            with self._mark(PilotCall.IMPORT, spec, seat):
+            with self._mark(PilotCall.IMPORT, spec, seat), self._state.restored():
                 kind = kind_of(player)
-            with self._mark(PilotCall.LOAD, spec, seat):
+            with self._mark(PilotCall.LOAD, spec, seat), self._state.restored():
                 self._ask_kind(kind, spec, player)
         except BrokenPlugin as error:
             self._broken[player.id] = str(error)
@@ -194,9 +208,11 @@ class PilotPool:
         if loaded is None:
             kind = kind_of(player)
             rows = np.zeros((5, self._slots), np.uint32)
-            pilot = kind.pilot(self._game, self._slots)
-            capacity = None if pilot.capacity is None else operator.index(pilot.capacity)
-            loaded = LoadedPilot(self._count, kind, pilot, rows, hasattr(pilot, "act_row"), capacity)
+            with self._state.restored():
+                pilot = kind.pilot(self._game, self._slots)
+                capacity = None if pilot.capacity is None else operator.index(pilot.capacity)
+            state = None if kind.name in KINDS.own() else self._state
+            loaded = LoadedPilot(self._count, kind, pilot, rows, hasattr(pilot, "act_row"), capacity, state)
             self._pilots[player.kind] = loaded
             self._count += 1
         return loaded
@@ -244,6 +260,7 @@ class PilotPool:
             seating.append(None if isinstance(found, Fault) else found)
             if isinstance(found, Fault):
                 failures.append((seat, found))
+                self._state.restore()  # describing an error runs code too
         return seating, failures
 
     def _load(self, player: AgentSpec, loaded: LoadedPilot) -> tuple[LoadedPilot, int] | Fault:
@@ -284,6 +301,8 @@ class PilotPool:
             raise
         except BaseException as error:  # its matches have ended, so this is only logged
             log.error("the pilot of %s failed in close(): %s", loaded.kind.name, describe_error(error))
+        finally:
+            loaded.settle()
 
     def _forget_seats(self) -> None:
         self._matches.clear()

@@ -40,6 +40,7 @@ from engine.play.lane_kernels import SLOT, TICKED, slots_of
 from engine.play.lane_log import LaneLog
 from engine.play.match import AgentSpec, MatchResult, MatchSpec
 from engine.play.pilots import LoadedPilot, PilotPool
+from engine.play.process_state import ProcessState
 from engine.play.results import ResultSelection
 from engine.play.rollout_calls import RolloutCalls
 from engine.play.rollout_columns import Columns, Trajectories
@@ -102,7 +103,8 @@ class Rollout(Closing):
         self._weights = weights_of(game, rewards or {})
         self._weighted = self._weights.size > 0
         self._compiled = compiled and has_rows(guarded.raw, info, self._weighted)
-        self._pilots = PilotPool(game, lanes * seats)
+        self._state = ProcessState()
+        self._pilots = PilotPool(game, lanes * seats, state=self._state)
         self._lane_log = LaneLog(info, lanes, record=False, heartbeat=None)
         self._running = self._lane_log.lanes["running"]
         self._specs: list[MatchSpec | None] = [None] * lanes
@@ -115,7 +117,7 @@ class Rollout(Closing):
         self._digests: dict[str, tuple[AgentSpec, str]] = {}  # by id, of agents that do not learn
         arrays = self._lane_log.lanes, self._slots, self._learning
         self._calls = calls or RolloutCalls(lanes * seats)
-        self._ticks = Ticks(info, guarded, *arrays, self._log, self._weights, self._calls)
+        self._ticks = Ticks(info, guarded, *arrays, self._log, self._weights, self._calls, self._state)
         self._answers: Ints = np.zeros((lanes, seats), np.int64)
         self._ended: Indices = np.zeros(lanes, np.uint32)
         self._spare = np.zeros((seats, *info.observation), np.float32)
@@ -162,6 +164,7 @@ class Rollout(Closing):
         """
         if steps < 1:
             raise BadValue("steps", steps, "at least 1")
+        self._state.note()
         columns = Columns(self._game.info, len(self._streams), steps)
         self._log.make_room(steps)
         filled: Ints = np.zeros(len(self._streams), np.int64)
@@ -210,6 +213,9 @@ class Rollout(Closing):
         self._calls.begin(slots_of(live.tolist(), self._game.info.seats))
         ends, failed = function(*arguments, *[pilot.arrays for pilot in pilots])
         self._calls.end()
+        if any(loaded.foreign for loaded in loaded_pilots):
+            with _code_of(f"one of the kinds {', '.join(loaded.kind.name for loaded in loaded_pilots)}"):
+                self._state.check_mode()
         failure = None
         if failed == FULL:
             columns.widen()
@@ -245,6 +251,7 @@ class Rollout(Closing):
 
     def restore(self, saved: bytes) -> None:
         """Continue the matches of another rollout; see `saved`. This one must not have played yet."""
+        self._state.note()
         state = unpack(saved, self._game)
         known = {one.stream: one for one in state.streams}
         lanes, specs, seats = [], [], []
@@ -353,6 +360,7 @@ class Rollout(Closing):
             if mine.any():
                 with _code_of(f"the pilot of {loaded.kind.name}"):
                     loaded.pilot.begin(slots[mine], agents[mine], own[mine])
+                    self._state.check_mode()
 
     def _pop_results(self, ended: list[int]) -> list[tuple[int, MatchResult]]:
         """End these lanes and return their results; the pilots get them too."""
@@ -366,6 +374,7 @@ class Rollout(Closing):
             if mine.size:
                 with _code_of(f"the pilot of {loaded.kind.name}"):
                     loaded.pilot.end(slots[mine], ResultSelection(batch, (mine // self._game.info.seats).tolist()))
+                    self._state.check_mode()
         return list(zip(ended, batch, strict=True))
 
     def _describe(self, failure: SlotFailed) -> str:

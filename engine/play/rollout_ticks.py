@@ -33,6 +33,7 @@ from engine.play.agent_errors import describe_error, describe_illegal
 from engine.play.guarded_boards import GuardedBoards
 from engine.play.lane_kernels import finish_step, gather, slots_of
 from engine.play.pilots import LoadedPilot
+from engine.play.process_state import ProcessState
 from engine.play.rollout_calls import RolloutCalls
 from engine.play.rollout_columns import Columns
 from engine.play.rollout_log import ActionLog, log_actions
@@ -81,6 +82,7 @@ class Ticks:
         log: ActionLog,
         weights: Floats,
         calls: RolloutCalls,
+        state: ProcessState,
     ) -> None:
         self._info, self._guarded, self._boards = info, guarded, cast(Boards, guarded)
         self._lanes, self._slots, self._learning, self._log = lanes, slots, learning, log
@@ -91,6 +93,7 @@ class Ticks:
         self._legal: Bools = np.ones((len(slots) if info.masked else 0, info.actions), np.bool_)
         self._ended: Indices = np.zeros(len(lanes), np.uint32)
         self._calls, self._turn = calls, calls.turn  # see `Views.asking`
+        self._state = state
 
     def play(
         self, pilots: Iterable[LoadedPilot], live: Indices, steps: int, filled: Ints, columns: Columns
@@ -143,6 +146,8 @@ class Ticks:
         self._calls.begin(rows[0])
         try:
             decisions = _decided(loaded, views)
+            if loaded.foreign:
+                self._state.check_mode()
             learns = (self._learning[rows[0]] != 0) & (decisions.actions != PENDING)
             obs = views.obs if learns.any() else self._obs[:n]
         except INTERRUPTS:
@@ -226,6 +231,8 @@ class Ticks:
             try:
                 values = cast(Policy, loaded.pilot).evaluate(self._slots["agent"][mine], obs)
                 _check_floats("evaluate()", values, mine.size)
+                if loaded.foreign:
+                    self._state.check_mode()
             except INTERRUPTS:
                 raise
             except BaseException as error:  # as above
@@ -307,6 +314,7 @@ class Ticks:
         """The failure of a call: of the agent that the pilot marked, or else of one of several."""
         row = self._turn[0] - 1 if 0 < self._turn[0] <= slots.size else 0
         several = not self._turn[0] and slots.size > 1
+        loaded.settle()
         who = f"or another of the {slots.size} agents of kind {loaded.kind.name!r} in this call " if several else ""
         return SlotFailed(int(slots[row]), f"{who}failed: {describe_error(error)}")
 

@@ -12,6 +12,7 @@ import numpy as np
 from engine.play.failures import InterruptedMatch, unplayed_result
 from engine.play.heartbeat import Heartbeat, HeartbeatSnapshot, PilotCall, size_of
 from engine.play.match import AgentSpec, Ending, EndingKind, MatchResult, MatchSpec
+from engine.play.process_state import LOST_CONNECTION
 from engine.play.workers.entry import RUN, WorkerSettings
 from engine.play.workers.messages import SentCache, WireIds, pack_matches
 from engine.processes import launcher
@@ -272,6 +273,8 @@ class WorkerHandle:
             return kind, child.with_output(reason)
         if child.exit_code == OUT_OF_MEMORY:
             return EndingKind.MEMORY, child.with_output("its process ran out of memory")
+        if child.exit_code == LOST_CONNECTION:
+            return EndingKind.CRASH, child.with_output("it closed or replaced descriptors of its process")
         return EndingKind.CRASH, child.with_output(f"its process {child.exit_text}")
 
     @property

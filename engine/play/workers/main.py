@@ -24,6 +24,7 @@ from engine.play.arena import Arena
 from engine.play.heartbeat import Heartbeat
 from engine.play.march import Marching
 from engine.play.match import AgentSpec, GameSpec, MatchSpec
+from engine.play.process_state import ProcessState
 from engine.play.results import ResultBatch
 from engine.play.workers.entry import WorkerSettings
 from engine.play.workers.messages import AgentNumbers, pack_results, unpack_matches
@@ -89,6 +90,7 @@ class WorkerLoop:
 
     def __init__(self, channel: Channel, heartbeat: Heartbeat, settings: WorkerSettings) -> None:
         self._channel, self._heartbeat, self._settings = channel, heartbeat, settings
+        self._state = ProcessState(channel.socket.fileno())
         self._games: dict[int, GameSpec] = {}
         self._agents = AgentNumbers()
         self._payloads: dict[str, bytes] = {}
@@ -160,7 +162,7 @@ class WorkerLoop:
                 [spec] = self._unpack(game, fields, body)
                 # Its log is needed if the process dies
                 limit = self._settings.call
-                arena = Arena(1, alone=True, heartbeat=self._heartbeat, call_limit=limit)
+                arena = Arena(1, alone=True, heartbeat=self._heartbeat, state=self._state, call_limit=limit)
                 self._solo = SoloMatch(arena) if pace is None else LiveMatchLoop(arena, pace, skip, self._channel.send)
                 arena.add(spec)
             case "payload":
@@ -195,6 +197,7 @@ class WorkerLoop:
                 record=settings.record,
                 heartbeat=self._heartbeat,
                 marching=marching,
+                state=self._state,
                 call_limit=settings.call,
             )
         return self._arena
@@ -212,6 +215,9 @@ class WorkerLoop:
     def _play(self, arena: Arena) -> None:
         since = time.perf_counter()
         ticks = arena.advance(SLICE)
+        if not self._state.connected:  # the calls of this slice are suspects
+            arena.mark_foreign_calls()
+            self._state.check_connection()
         self._tick = 0.5 * self._tick + 0.5 * (time.perf_counter() - since) / max(ticks, 1)
         if time.perf_counter() - self._sent >= REPORT_EVERY or not arena.playing:  # each call has a fixed cost
             self._results += arena.take_batches()

@@ -1,13 +1,19 @@
-"""Bots that harm the process they share, as their payload says: by what they raise, by what they return, or otherwise.
+"""Bots that harm the process they share, by what they raise, return or do: `close`, or `close@begin`, as their payload
+says, or nothing for one that is well.
 
 `harm` is a kind of plain bots, which are asked one by one; `shared-harm` answers for all its agents in one call.
 """
 
 import asyncio
+import contextlib
+import ctypes
+import os
+import time
 
 import numpy as np
 
-from engine.game import AgentFault, AgentKind
+from engine.float_mode import NORMAL, write_mode
+from engine.game import PENDING, AgentFault, AgentKind
 from engine.plain import plain_kind
 from engine.play.match import AgentSpec
 from engine.seeding import pick, purpose
@@ -91,17 +97,56 @@ TEXTS = {  # faults that end as exceptions
     "unknown ending": lambda: _raise(AgentFault("won", "I have won")),
     "unprintable": Unprintable,
 }
-FAULTS = {**TEXTS}
 
 
-def harm(payload, ply):
-    """What this agent does in this step; an answer that it gives instead of an action, if any."""
-    return FAULTS[payload.decode()]() if payload and ply == PLY else None
+def _close():
+    for descriptor in range(21):
+        with contextlib.suppress(OSError):
+            os.close(descriptor)
+
+
+def _duplicate():
+    null = os.open(os.devnull, os.O_RDWR)
+    for descriptor in range(21):
+        os.dup2(null, descriptor)
+
+
+def _hog():
+    """Fills the memory slowly, as on a busy machine."""
+    kept = []
+    while True:
+        kept.append(np.ones(4 << 20))  # 32 MB
+        time.sleep(0.6)
+
+
+def _round_up():
+    ctypes.CDLL(None).fesetround(0x800)  # FE_UPWARD on x86
+
+
+FAULTS = {
+    **TEXTS,
+    "upward": _round_up,
+    "truncate": lambda: write_mode(NORMAL | 0x6000),
+    "flush": lambda: write_mode(NORMAL | 0x8040),  # as libraries do that are compiled with -ffast-math
+    "signal": lambda: write_mode(NORMAL & ~0x200),
+    "close": _close,
+    "duplicate": _duplicate,
+    "close all": lambda: os.closerange(0, 1 << 16),
+    "hog": _hog,
+    "pending": lambda: PENDING,
+}
+
+
+def harm(payload, when):
+    """What this agent does now, where `when` is a step or a call; an answer that it gives instead of an action."""
+    fault, _, where = payload.decode().partition("@")
+    return FAULTS[fault]() if fault and when == (where or PLY) else None
 
 
 class Bot:
     def __init__(self, payload):
         self._payload = payload
+        harm(payload, "begin")
 
     def act(self, view):
         answer = harm(self._payload, view.ply)
@@ -114,14 +159,18 @@ class SharedPilot:
     capacity = None
 
     def __init__(self, game, slots):
-        self._payloads, self._seeds = [], np.zeros(slots, np.uint64)
+        self._payloads, self._agents, self._seeds = [], {}, np.zeros(slots, np.uint64)
 
     def load(self, agent):
         self._payloads.append(agent.payload)
+        harm(agent.payload, "load")
         return len(self._payloads) - 1
 
     def begin(self, slots, agents, seeds):
         self._seeds[slots] = seeds
+        self._agents.update(zip(slots.tolist(), agents.tolist(), strict=True))
+        for agent in agents.tolist():
+            harm(self._payloads[agent], "begin")
 
     def act(self, views):
         answers = np.zeros(len(views), np.int64)
@@ -134,7 +183,8 @@ class SharedPilot:
         return answers
 
     def end(self, slots, results):
-        pass
+        for slot in slots.tolist():
+            harm(self._payloads[self._agents[slot]], "end")
 
     def close(self):
         pass
