@@ -11,12 +11,12 @@ import hashlib
 import json
 import os
 import stat
-import time
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from agents.usi.engine_spec import EngineSpec, engine_of
+from engine.clock import local_text, now
 from engine.errors import BadValue, NotConfirmed
 from engine.files import write_private
 from engine.play.match import AgentSpec
@@ -90,8 +90,8 @@ def approve(engine: EngineSpec) -> None:
         files = {path: _digest(path) for path in files_of(engine)}
     except OSError as error:
         raise BadValue("command", engine.line, f"files that can be read ({error.strerror})") from None
-    now = time.strftime("%Y-%m-%d %H:%M:%S")
-    known[key(engine)] = {"command": engine.line, "options": dict(engine.options), "files": files, "confirmed": now}
+    at = local_text(now(), "%Y-%m-%d %H:%M:%S")
+    known[key(engine)] = {"command": engine.line, "options": dict(engine.options), "files": files, "confirmed": at}
     try:
         write_private(place(), json.dumps(known, indent=1).encode())
     except OSError as error:

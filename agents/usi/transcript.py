@@ -8,6 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TextIO
 
+from engine.clock import local_text, now
 from engine.open_files import FLAGS
 
 FOLDER = "RINGSIDE_ENGINE_LOG"
@@ -29,8 +30,8 @@ class Transcript:
                 log = path / f"{name}-{seed:016x}.log"
                 handle = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | FLAGS, 0o600)
                 self._file = os.fdopen(handle, "a", encoding="utf-8", errors="replace")
-                now = time.strftime("%Y-%m-%d %H:%M:%S")
-                self.note("*", f"{now}: {agent} runs {command}, seed {seed:016x}")
+                began = local_text(now(), "%Y-%m-%d %H:%M:%S")
+                self.note("*", f"{began}: {agent} runs {command}, seed {seed:016x}")
 
     def note(self, sign: str, text: str) -> None:
         """`sign`: `>` to the engine, `<` from the engine, `!` its standard error, `*` remarks of Ringside."""

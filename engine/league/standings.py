@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
+from engine.clock import now
 from engine.errors import BadValue
 from engine.game import Floats
 from engine.league.multiplayer_ratings import pool_skills
@@ -241,9 +241,9 @@ def _ordered(rows: dict[str, Row]) -> tuple[Row, ...]:
 def snapshot(league: League, tournament: Tournament) -> None:
     """Saves the current ratings of the pool."""
     table = standings(league, tournament.settings.game)
-    pool, now = league.pool(tournament.settings.game), time.time()
+    pool, at = league.pool(tournament.settings.game), now()
     rows = [
-        (pool, tournament.number, now, league.number(row.agent), row.rating, row.error)
+        (pool, tournament.number, at, league.number(row.agent), row.rating, row.error)
         for row in table.rows
         if row.total.played
     ]

@@ -7,6 +7,7 @@ once, because the store always decides what to play next.
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum, IntEnum
@@ -121,6 +122,7 @@ class TournamentRun:
         self._paused = self._over = False
         self._last_activity = RunActivity.PLAYING, 0, ""
         self.watched = self.was_paused = False  # whether any match was shown, whether it was ever paused
+        self.shown, self.shown_seconds = 0, 0.0  # matches that were shown to their end, and the time that took
         self.error: Exception | None = None
         self.unsaved = 0
         self._writer: ResultWriter | None = None
@@ -359,7 +361,7 @@ class TournamentRun:
             if self._request is not Request.PLAY or not self._visual:
                 return
             live = self._live = self._executor.watch(planned.spec, self._pace(planned.spec))
-            self.watched = True
+            self.watched, began = True, time.monotonic()
         self._on_change()
         try:
             result = live.wait()
@@ -368,6 +370,8 @@ class TournamentRun:
                 self._live = None
             live.close()
         assert result is not None
+        if result.ending.kind is not EndingKind.CANCELLED:
+            self.shown, self.shown_seconds = self.shown + 1, self.shown_seconds + time.monotonic() - began
         self._failures.record(planned.spec, result)
         self._record_one(planned, result)
         self._on_change()

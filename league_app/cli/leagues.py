@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import fields
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Any
 
 from rich.text import Text
 
+from engine.clock import local_text
 from engine.errors import BadValue
 from engine.files import read_file
 from engine.league import standings
@@ -216,7 +216,7 @@ def show(options: argparse.Namespace) -> CommandResult:
         for name, value in as_data(agent).items():
             text = ", ".join(value) if isinstance(value, list) else value
             if name in ("created", "archived") and value:
-                text = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(value))
+                text = local_text(value, "%Y-%m-%d %H:%M:%S")
             if text not in ("", None):
                 print_line(f"{name}: {text}")
         for name, fact in facts:

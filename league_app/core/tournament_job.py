@@ -57,6 +57,7 @@ class TournamentJob:
             self._lease.release()
             raise
         self.began = time.monotonic()
+        self._ended: float | None = None
         self.before = self.run.store.played
 
     def __call__(self) -> None:
@@ -67,6 +68,7 @@ class TournamentJob:
         except Exception as error:  # `wait` raises it
             self.run.error = self.run.error or error
         finally:
+            self._ended = time.monotonic()
             self._lease.release()
             try:
                 self._on_end(self)
@@ -75,12 +77,17 @@ class TournamentJob:
 
     def _remember_rate(self) -> None:
         """Saves the speed for the next estimate, unless matches were watched or paused."""
-        book, seconds = self.run.store, time.monotonic() - self.began
+        book, seconds = self.run.store, self.seconds
         plain = not self.run.watched and not self.run.was_paused
         if plain and book.played - self.before >= ENOUGH and self.run.error is None:
             rate = (book.played - self.before) / seconds / self.executor.workers
             with suppress(StorageFailed):  # the tournament itself has not failed
                 self._context.league.save_setting(rate_name(book.tournament.settings.game, self.executor.name), rate)
+
+    @property
+    def seconds(self) -> float:
+        """Since it was started or resumed, until its end."""
+        return (self._ended or time.monotonic()) - self.began
 
     def pause(self) -> None:
         self.run.pause()

@@ -26,6 +26,7 @@ from agents.training.events import (
     WorkerState,
 )
 from agents.training.session import TrainingSession
+from engine.clock import now
 from engine.errors import LeagueError, LeagueGone, NotNow, StorageFailed
 from engine.league.records import NAME_LENGTH, Agent, RunState, content_hash
 from engine.league.storage.league import League, free_name
@@ -63,7 +64,7 @@ class TrainingJob:
         self.log_count = 0  # of all log lines, also those no longer kept
         self._journal = context.session_logs.setdefault(session.number, deque(maxlen=LOGS))
         if self._journal:
-            self._journal.append(LogLine(time.time(), "Resumed"))
+            self._journal.append(LogLine(now(), "Resumed"))
         self.champions: list[Agent] = []
         self.current: Current | None = None  # the answer to the latest `request_player`
         self._duplicate_of = ""  # name of the agent that equals the latest champion
@@ -234,8 +235,8 @@ class TrainingJob:
 
     def _write(self, events: Sequence[Event]) -> list[Agent]:
         """Writes events to the file and returns the agents that joined the league."""
-        now, entered = time.time(), []
-        measured = [Measured(event.step, event.values, now) for event in events if isinstance(event, Metrics)]
+        at, entered = now(), []
+        measured = [Measured(event.step, event.values, at) for event in events if isinstance(event, Metrics)]
         if measured:
             self._sessions.record_many(self.number, measured)
         for event in events:
@@ -289,7 +290,7 @@ class TrainingJob:
 
     def _log(self, log: Log) -> None:
         self.logs.append(log)
-        self._journal.append(LogLine(time.time(), log.text, log.level is Level.WARNING))
+        self._journal.append(LogLine(now(), log.text, log.level is Level.WARNING))
         self.log_count += 1
 
     def _set_state(self, state: RunState) -> None:

@@ -35,6 +35,7 @@ from agents.training.matchmaking import ready_bots
 from agents.training.pace import Pace
 from agents.training.trainer import Context
 from agents.training.validation import share_metrics, share_of, validate
+from engine.clock import now
 from engine.game import Game
 from engine.registry import game_of
 
@@ -224,17 +225,17 @@ class Console:
     """Sends notes at once, and states of workers and spans about once a second: each time that `attend` is called."""
 
     def __init__(self, context: Context) -> None:
-        self._context, self._reported, self._began = context, time.monotonic(), 0.0
+        self._context, self._reported, self._began, self._since = context, time.monotonic(), 0.0, 0.0
         self.evaluator: Evaluator | None = None  # as soon as there is one
         self._spans: list[Span] = []
         self._trained: list[Span] = []  # of models, since the last call of `take_trained`
 
     def begin_span(self) -> None:
         """What the trainer does itself begins now."""
-        self._began = time.time()
+        self._began, self._since = now(), time.monotonic()
 
     def end_span(self, name: str) -> None:
-        self._spans.append(Span(TRAINER, name, self._began, max(time.time() - self._began, 0.0)))
+        self._spans.append(Span(TRAINER, name, self._began, time.monotonic() - self._since))
 
     def add_trained(self, span: Span) -> None:
         """A model was trained."""

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from agents.training.events import WorkerState
 from agents.training.hybrid.genome import Genome
 from agents.training.hybrid.outcome import Failure, LearningPlan, Outcome, Result
+from engine.clock import now
 from engine.closing import Closing
 
 if TYPE_CHECKING:
@@ -82,7 +83,7 @@ class Worker:
         return None
 
     def begin(self, job: Job) -> None:
-        self.job, self.epoch, self._began = job, 0, time.time()
+        self.job, self.epoch, self._began = job, 0, now()
 
     def stop(self) -> None:
         """Its job is not wanted any more. It is not ready before it has noticed that."""

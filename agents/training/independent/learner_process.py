@@ -22,6 +22,7 @@ from agents.training.independent.learner_specs import AgentMemory, LearnerSpec
 from agents.training.independent.learner_status import LearnerActivity, LearnerStatus
 from agents.training.independent.learning_agent import LearningAgent
 from agents.training.independent.sampling import note_compiled
+from engine.clock import now
 from engine.play.heartbeat import Heartbeat
 from engine.play.workers.main import CompilerListener
 from engine.processes.bootstrap import OUT_OF_MEMORY
@@ -58,7 +59,7 @@ class SpanRecorder:
 
     def __init__(self) -> None:
         self.spans: list[list[Any]] = []  # name, start in seconds since 1970, seconds
-        self._offset = time.time() - time.perf_counter()
+        self._offset = now() - time.perf_counter()
 
     def add(self, name: str, start: float, end: float) -> None:
         """`start` and `end` as of `time.perf_counter`."""

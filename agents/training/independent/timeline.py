@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from agents.training.events import Span
+from engine.clock import now
 
 ACTOR = "actor"
 COLLECT, ACT, LEARN, WAIT, PUBLISH, EVALUATE = "collect", "act", "learn", "wait", "publish", "evaluate"
@@ -26,9 +27,7 @@ def learner_track(number: int) -> str:
 class Timeline:
     """The spans since the last report, and the actor's seconds by name."""
 
-    def __init__(
-        self, clock: Callable[[], float] = time.perf_counter, calendar: Callable[[], float] = time.time
-    ) -> None:
+    def __init__(self, clock: Callable[[], float] = time.perf_counter, calendar: Callable[[], float] = now) -> None:
         """Spans begin at times of `calendar`, which is read once: it may be set back while `clock` goes on."""
         self.clock, self._offset = clock, calendar() - clock()
         self.totals: dict[str, float] = {}  # seconds of the actor so far, by name

@@ -24,6 +24,7 @@ import numpy as np
 from safetensors import SafetensorError, deserialize
 
 from engine import codec
+from engine.clock import LATEST
 from engine.errors import BadAgentFile, BadValue, RingsideError
 from engine.files import read_file, write_file
 from engine.league.records import check_colour, check_name, check_tags, check_text, content_hash
@@ -59,7 +60,6 @@ EXPONENTS = {"F16": 0x7C00, "BF16": 0x7F80, "F32": 0x7F80_0000, "F64": 0x7FF0_00
 
 PARENTS = 64
 ORIGIN_LENGTH = 1000
-LATEST = 1e11  # seconds since 1970
 IDENTIFIER = re.compile(r"[A-Za-z0-9_:.\-]{1,64}")
 END = struct.Struct("<4s4H2LH")  # the zip's last record, without a comment
 # Errors that zipfile raises on damaged files; OverflowError for offsets beyond 2**63.

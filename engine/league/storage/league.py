@@ -6,7 +6,6 @@ from __future__ import annotations
 import dataclasses
 import json
 import sqlite3
-import time
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from engine import codec
+from engine.clock import now
 from engine.closing import Closing
 from engine.errors import BadLeague, BadValue, BrokenPlugin, NotNow, RingsideError, UnknownName
 from engine.league.records import (
@@ -150,7 +150,7 @@ class League(Closing):
                 check_text("notes", notes),
                 check_colour(colour),
                 check_tags(tags),
-                time.time() if created is None else created,
+                now() if created is None else created,
                 tuple(check_name("parents", parent) for parent in parents),
                 check_text("origin", origin, 1000),
                 session=session,
@@ -234,7 +234,7 @@ class League(Closing):
             ]
             if busy and not undo:
                 raise NotNow(f"{agent.name} takes part in {busy[0]!r}, which is not finished: withdraw it there first")
-            return self._write_agent(db, dataclasses.replace(agent, archived=None if undo else time.time()))
+            return self._write_agent(db, dataclasses.replace(agent, archived=None if undo else now()))
 
     def spec(self, id: str) -> AgentSpec:
         """The spec of an agent, for a match; the payload is checked against its hash."""
@@ -306,7 +306,7 @@ class League(Closing):
             [(last,)] = db.execute("SELECT coalesce(max(number), 0) FROM tournaments")
             pool = self._pool(db, settings.game)
             lineups = tournament_rows.dump_lineups([lineup])
-            row = (last + 1, pool, name, codec.dump(settings), lineups, RunState.PLANNED.value, time.time())
+            row = (last + 1, pool, name, codec.dump(settings), lineups, RunState.PLANNED.value, now())
             tournament_rows.write_row(db, (*row, None, 0, plan.length, ""))
         return self.tournament(last + 1)
 

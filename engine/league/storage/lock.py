@@ -17,6 +17,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
+from engine.clock import local_text, now
 from engine.errors import LeagueError, LeagueHeld
 from engine.open_files import FLAGS, OpenFile
 
@@ -85,7 +86,7 @@ class Lock:
         }
         if not POSIX:
             os.truncate(self._handle, 0)
-        os.write(self._handle, json.dumps({**holder, "since": time.strftime("%Y-%m-%d %H:%M:%S")}).encode())
+        os.write(self._handle, json.dumps({**holder, "since": local_text(now(), "%Y-%m-%d %H:%M:%S")}).encode())
 
     def release(self) -> None:
         if self._handle >= 0:

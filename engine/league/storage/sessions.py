@@ -10,11 +10,11 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import sqlite3
-import time
 import unicodedata
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from engine.clock import now
 from engine.errors import BadValue, NotNow, UnknownName
 from engine.league.records import Agent, RunState, check_name, content_hash
 from engine.league.storage.league import League
@@ -88,7 +88,7 @@ class SessionStore:
         checked, name, trainer = check_config(config), check_name("name", name), check_name("trainer", trainer)
         with self.league.file.transaction() as db:
             [(last,)] = db.execute("SELECT coalesce(max(number), 0) FROM sessions")
-            session = Session(last + 1, name, trainer, game, checked, RunState.RUNNING, time.time())
+            session = Session(last + 1, name, trainer, game, checked, RunState.RUNNING, now())
             db.execute(f"INSERT INTO sessions ({SESSION}) VALUES (?,?,?,?,?,?,?,?,?,?)", session_row(session))
         return session
 
@@ -130,7 +130,7 @@ class SessionStore:
         with self.league.file.transaction() as db:
             new = self._one(number, db)
             if state is not None:
-                new = dataclasses.replace(new, state=state, finished=None if state.open else time.time())
+                new = dataclasses.replace(new, state=state, finished=None if state.open else now())
             if note is not None:
                 new = dataclasses.replace(new, note=clean_note(note), failed=failed)
             if config is not None:
@@ -146,7 +146,7 @@ class SessionStore:
     def record_many(self, number: int, batch: Iterable[Measured]) -> None:
         """Saves metrics in one transaction. Values at the same step are replaced: a session that resumes from a
         checkpoint repeats the steps after it."""
-        rows = list(metric_rows(number, batch, time.time()).values())
+        rows = list(metric_rows(number, batch, now()).values())
         with self.league.file.transaction() as db:
             self._one(number, db)
             for at in range(0, len(rows), PART):
@@ -205,7 +205,7 @@ class SessionStore:
                 for player, _ in checked
             ]
             [(last,)] = db.execute("SELECT coalesce(max(number), 0) FROM checkpoints")
-            place = (old.number if old else last + 1, number, step, time.time())
+            place = (old.number if old else last + 1, number, step, now())
             new = SavedCheckpoint(*place, content, len(state), tuple(saved))
             stored = [(content, packed), *((player.payload, data) for player, data in checked)]
             db.executemany("INSERT OR IGNORE INTO payloads VALUES (?, ?)", stored)

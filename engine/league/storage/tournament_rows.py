@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import dataclasses
 import sqlite3
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from engine import codec
+from engine.clock import now
 from engine.errors import BadLeague, RingsideError
 from engine.league.records import Lineup, RunState, Tournament, TournamentSettings
 from engine.league.storage.checksums import checksum
 
 COLUMNS = "number, pool, name, settings, lineups, state, created, finished, played, total, note, seal"
-LINEUPS, STATE, FINISHED, PLAYED, TOTAL, NOTE = 4, 5, 7, 8, 9, 10  # indices into such a row
+LINEUPS, STATE, CREATED, FINISHED, PLAYED, TOTAL, NOTE = 4, 5, 6, 7, 8, 9, 10  # indices into such a row
 
 
 @dataclasses.dataclass(frozen=True)
@@ -39,7 +39,7 @@ def write_row(db: sqlite3.Connection, row: Sequence[Any]) -> None:
 
 
 def set_state(row: list[Any], state: RunState) -> None:
-    row[STATE], row[FINISHED] = state.value, None if state.open else time.time()
+    row[STATE], row[FINISHED] = state.value, None if state.open else now()
 
 
 def checked_tournament(row: Sequence[Any], path: Path) -> Tournament:

@@ -7,11 +7,11 @@ depends on the order in which results arrive.
 from __future__ import annotations
 
 import itertools
-import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from math import isclose
 
+from engine.clock import now
 from engine.errors import BadLeague, BadValue, NotNow
 from engine.league.formats import Group
 from engine.league.head_to_head import Halves, Sums, add_encounters, add_games, pair_up
@@ -157,7 +157,7 @@ class TournamentStore:
         added = PlayedEntries.joined(self._fresh(given))
         if not added:
             return []
-        halves, at, agents = dict(self._halves), time.time(), Seatings(self.league.numbers())
+        halves, at, agents = dict(self._halves), now(), Seatings(self.league.numbers())
         sums, finishes, count = Sums(), dict[int, Finish](), sum(map(len, added))
         tables: list[tuple[str, Sequence[Column]]] = []
         forfeits: list[Row] = []

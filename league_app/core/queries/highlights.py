@@ -9,6 +9,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from engine.league import failure_report, played_matches, standings
 from engine.league.records import RunState, Tournament
@@ -238,8 +239,18 @@ def recent(league: League, game: GameSpec, limit: int = 10) -> list[Result]:
 # Summary
 
 
-def summary(league: League, tournament: int, began: float = 0.0, before: int = 0, seconds: float = 0.0) -> Summary:
-    """The summary of a tournament. `began` (seconds since 1970), `before` (matches) and `seconds` delimit a run."""
+class RunFacts(NamedTuple):
+    """What is known of a run besides what the league records. Durations are measured: times in the file are those of a
+    clock that may jump."""
+
+    before: int  # matches that were played before it
+    seconds: float
+    shown: int  # matches
+    shown_seconds: float
+
+
+def summary(league: League, tournament: int, run: RunFacts | None = None) -> Summary:
+    """The summary of a run or, by the times in the file, of the whole tournament."""
     settled = league.tournament(tournament)
     game = settled.settings.game
     table = standings.standings(league, game, tournament)
@@ -248,8 +259,7 @@ def summary(league: League, tournament: int, began: float = 0.0, before: int = 0
         for failure in failure_report.failures(league, tournament)
         if EndingKind(failure.ending) in REPORTED
     ]
-    seconds = seconds or _run_seconds(league, settled, began)
-    watched, batch_seconds = _watched(league, tournament, began, seconds)
+    run = run or _recorded_facts(league, settled)
     top = [
         RankedAgent(row.agent, row.name, row.rating, row.error, row.total.points, row.total.played)
         for row in table.rows[:3]
@@ -262,10 +272,10 @@ def summary(league: League, tournament: int, began: float = 0.0, before: int = 0
         settled.state,
         settled.played,
         max(settled.total or 0, settled.played),
-        settled.played - before,
-        seconds,
-        watched,
-        batch_seconds,
+        settled.played - run.before,
+        run.seconds,
+        run.shown,
+        max(run.seconds - run.shown_seconds, 0.0),
         tuple(top),
         tuple(upsets(league, tournament, game)),
         sum(times for _, times in failures),
@@ -276,30 +286,19 @@ def summary(league: League, tournament: int, began: float = 0.0, before: int = 0
     )
 
 
-def _run_seconds(league: League, tournament: Tournament, began: float) -> float:
-    """Seconds from the start of the tournament, or of the run, to the last match."""
-    [(last,)] = league.file.read(
-        "SELECT max(at) FROM matches WHERE number BETWEEN ? AND ?", *played_matches.span(tournament.number)
-    )
-    return max((last or 0.0) - (began or tournament.created), 0.0)
-
-
-def _watched(league: League, tournament: int, began: float, seconds: float) -> tuple[int, float]:
-    """How many matches of a run were shown, and the time that the others took.
-
-    Live matches have worker numbers below -1.
-    """
-    low, high = played_matches.span(tournament)
-    where = "number BETWEEN ? AND ? AND at >= ?"
-    [(shown,)] = league.file.read(f"SELECT count(*) FROM matches WHERE {where} AND worker < -1", low, high, began)
+def _recorded_facts(league: League, tournament: Tournament) -> RunFacts:
+    """From the start of the tournament to its last match. Live matches have worker numbers below -1."""
+    where = "FROM matches WHERE number BETWEEN ? AND ?"
+    places = played_matches.span(tournament.number)
+    [(last, shown)] = league.file.read(f"SELECT max(at), coalesce(sum(worker < -1), 0) {where}", *places)
+    seconds = max((last or 0.0) - tournament.created, 0.0)
     if not shown:
-        return 0, seconds
-    spent, last = 0.0, began
-    sql = f"SELECT at, worker < -1 FROM matches WHERE {where} ORDER BY at"
-    for at, live in league.file.stream(sql, low, high, began):
-        spent += 0.0 if live or not last else at - last
-        last = at
-    return shown, spent
+        return RunFacts(0, seconds, 0, 0.0)
+    batches, before = 0.0, None
+    for at, live in league.file.stream(f"SELECT at, worker < -1 {where} ORDER BY at", *places):
+        batches += 0.0 if live or before is None else at - before
+        before = at
+    return RunFacts(0, seconds, shown, max(seconds - batches, 0.0))
 
 
 def _reference(number: int) -> str:

@@ -6,11 +6,11 @@ SQLite filters and sorts the matches; it releases Python's lock meanwhile, so a 
 from __future__ import annotations
 
 import struct
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from engine.clock import local_text, now
 from engine.league import played_matches, standings
 from engine.league.failure_report import NO_AGENT
 from engine.league.storage.league import League
@@ -262,8 +262,8 @@ def ending_text(ending: str) -> str:
 
 def short_time(at: float) -> str:
     """Day and time for this year, the date for earlier years."""
-    local = time.localtime(at)
-    return time.strftime("%d %b %H:%M" if local.tm_year == time.localtime().tm_year else "%d %b %Y", local).lstrip("0")
+    this_year = local_text(at, "%Y") == local_text(now(), "%Y")
+    return local_text(at, "%d %b %H:%M" if this_year else "%d %b %Y").lstrip("0")
 
 
 # Failures

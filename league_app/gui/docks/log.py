@@ -13,6 +13,7 @@ from PySide6.QtCore import Qt, QTimer, Slot
 from PySide6.QtWidgets import QDockWidget, QWidget
 
 from agents.training.events import Level
+from engine.clock import local_text, now
 from engine.play.executors import Executor
 from engine.telemetry import THIS_NODE, Event
 from league_app.core.changes import Change
@@ -60,13 +61,13 @@ class LogCollector:
         if job.executor is not self._executor:
             self._executor, self._position = job.executor, 0
         self._position, events = job.executor.events(self._position)
-        now, past = time.time(), time.monotonic()
-        found = [(now - (past - event.at), *entry) for event in events if (entry := self._entry(event)) is not None]
+        at, past = now(), time.monotonic()
+        found = [(at - (past - event.at), *entry) for event in events if (entry := self._entry(event)) is not None]
         status = state.status()
         quarantined = set(status.run.quarantined) if status is not None else set()
         names = state.league.names() if quarantined - self._quarantined else {}
         for id in sorted(quarantined - self._quarantined):
-            found.append((now, "bad", f"{names.get(id, id)} is quarantined: it failed too often in this run"))
+            found.append((at, "bad", f"{names.get(id, id)} is quarantined: it failed too often in this run"))
         self._quarantined = quarantined
         return found
 
@@ -88,18 +89,18 @@ class LogCollector:
         return None
 
     def _training(self, state: LeagueState) -> list[tuple[float, str, str]]:
-        found, now = list[tuple[float, str, str]](), time.time()
+        found, at = list[tuple[float, str, str]](), now()
         for job in [*self._remarks, *(running for running in state.training.jobs if running not in self._remarks)]:
             if job not in self._remarks:
-                found.append((now, "info", f"Training session {job.name} started"))
+                found.append((at, "info", f"Training session {job.name} started"))
             new = job.log_count - self._remarks.get(job, 0)
             self._remarks[job] = job.log_count
             for log in list(job.logs)[-new:] if new > 0 else ():
-                found.append((now, "warn" if log.level is Level.WARNING else "info", f"{job.name}: {log.text}"))
+                found.append((at, "warn" if log.level is Level.WARNING else "info", f"{job.name}: {log.text}"))
             if job.end is not None or job.error is not None:
                 del self._remarks[job]
                 how = f"{job.end.how.value}: {job.end.reason}" if job.end is not None else f"failed: {job.error}"
-                found.append((now, "info" if job.error is None else "bad", f"Training session {job.name} {how}"))
+                found.append((at, "info" if job.error is None else "bad", f"Training session {job.name} {how}"))
         return found
 
 
@@ -161,7 +162,7 @@ class LogDock(QDockWidget):
     @Slot(str, str, object)
     def add(self, text: str, tone: str = "info", offer: object = None) -> None:
         """A slot for `AppContext.notified`; the offer is not logged."""
-        self._append(time.time(), tone, text)
+        self._append(now(), tone, text)
 
     def _append(self, at: float, tone: str, text: str) -> None:
         text = " ".join(text.split())
@@ -248,7 +249,7 @@ def _number(line: LogEntry) -> int:
 
 
 def _time(line: LogEntry) -> str:
-    return time.strftime("%H:%M:%S", time.localtime(line.at))
+    return local_text(line.at, "%H:%M:%S")
 
 
 def _kind(line: LogEntry) -> str:

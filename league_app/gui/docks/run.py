@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
@@ -15,7 +14,7 @@ from engine.league.records import RunState
 from league_app.core.changes import Change
 from league_app.core.formatting import byte_size
 from league_app.core.queries import highlights
-from league_app.core.queries.highlights import Summary
+from league_app.core.queries.highlights import RunFacts, Summary
 from league_app.core.run_monitor import RunSnapshot, UnfinishedTournament, unfinished_tournaments
 from league_app.core.state import LeagueState
 from league_app.core.tournament_job import TournamentJob
@@ -288,7 +287,5 @@ def _toggle_pause(job: TournamentJob) -> None:
 
 
 def _summarise(state: LeagueState, job: TournamentJob | None, number: int) -> Summary:
-    if job is None:
-        return highlights.summary(state.league, number)
-    began = time.time() - (time.monotonic() - job.began)
-    return highlights.summary(state.league, number, began, job.before)
+    facts = RunFacts(job.before, job.seconds, job.run.shown, job.run.shown_seconds) if job is not None else None
+    return highlights.summary(state.league, number, facts)

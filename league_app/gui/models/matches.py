@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from PySide6.QtCore import QModelIndex, QObject, QPersistentModelIndex, Qt, Signal
 
+from engine.clock import local_text
 from engine.league.records import RunState
 from engine.league.storage.match_rows import unpack_players
 from engine.league.storage.schema import PLACES
@@ -297,4 +297,4 @@ def one_line(text: str) -> str:
 
 
 def full_time(at: float) -> str:
-    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(at))
+    return local_text(at, "%Y-%m-%d %H:%M:%S")

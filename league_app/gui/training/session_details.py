@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QFrame, QGridLayout, QPlainTextEdit, QScrollArea, QWidget
 
+from engine.clock import local_text
 from league_app.core.queries.sessions import SessionSummary
 from league_app.gui.widgets.basics import Card, ElidedLabel, clear, column, label
 
@@ -23,10 +23,7 @@ class SessionLog(QPlainTextEdit):
         self.setLineWrapMode(QPlainTextEdit.LineWrapMode.WidgetWidth)
 
     def show_session(self, summary: SessionSummary) -> None:
-        lines = [
-            f"{time.strftime('%H:%M:%S', time.localtime(log.at))}  {'Warning: ' * log.warning}{log.text}"
-            for log in summary.logs
-        ]
+        lines = [f"{local_text(log.at, '%H:%M:%S')}  {'Warning: ' * log.warning}{log.text}" for log in summary.logs]
         if summary.session.note:
             lines.append(f"{summary.status.capitalize()}: {summary.session.note}")
         text = "\n".join(lines)

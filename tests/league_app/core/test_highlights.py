@@ -9,11 +9,13 @@ import pytest
 
 from engine.league import played_matches, standings
 from engine.league.records import RunState
+from engine.league.storage import tournament_rows
 from engine.league.storage.league import League
 from engine.league.storage.schema import PLACES
 from engine.registry import new_game
 from league_app.core.formatting import byte_size, match_rate
 from league_app.core.queries import highlights
+from league_app.core.queries.highlights import RunFacts
 from league_app.core.state import LeagueState
 
 QUICK = new_game("pong", points=2, step_limit=2000).spec
@@ -107,7 +109,7 @@ def test_recent_results_are_the_newest_of_the_pool(league: League) -> None:
 
 
 def test_a_summary_has_the_table_and_the_duration(league: League) -> None:
-    summary = highlights.summary(league, 1, seconds=4.0)
+    summary = highlights.summary(league, 1, RunFacts(0, 4.0, 0, 0.0))
     assert (summary.state, summary.played, summary.total, summary.matches, summary.watched) == (
         RunState.FINISHED,
         60,
@@ -125,17 +127,20 @@ def test_a_summary_has_the_table_and_the_duration(league: League) -> None:
 
 
 def test_a_summary_separates_watched_matches_from_the_others(state: LeagueState, tmp_path: Path) -> None:
-    """One match watched for ten seconds, then the rest within 1.8 s, as the window calls it."""
+    """One match watched for ten seconds, then the rest within 1.8 s."""
     state.league.backup(tmp_path / "copy.league")
     with League(tmp_path / "copy.league") as copy:
         with copy.file.transaction() as db:
             low, high = played_matches.span(2)
             db.execute("UPDATE matches SET at = 1011.8 WHERE number BETWEEN ? AND ?", (low, high))
             db.execute("UPDATE matches SET worker = -2, at = 1010.0 WHERE number = ?", (2 * PLACES + 1,))
-        summary = highlights.summary(copy, 2, began=1000.0, seconds=11.8)
-        assert summary.sentence == "1 watched, 59 in 1.8 s"
-        assert summary.rate == pytest.approx(59 / 1.8)
-        assert highlights.summary(copy, 2, began=1011.0, before=1, seconds=1.8).sentence == "59 matches in 1.8 s"
+            row = tournament_rows.read_row(db, 2)
+            row[tournament_rows.CREATED] = 1000.0
+            tournament_rows.write_row(db, row)
+        for summary in (highlights.summary(copy, 2), highlights.summary(copy, 2, RunFacts(0, 11.8, 1, 10.0))):
+            assert summary.sentence == "1 watched, 59 in 1.8 s"
+            assert summary.rate == pytest.approx(59 / 1.8)
+        assert highlights.summary(copy, 2, RunFacts(1, 1.8, 0, 0.0)).sentence == "59 matches in 1.8 s"
 
 
 def test_a_summary_counts_failures_but_not_resignations(state: LeagueState, tmp_path: Path) -> None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Sequence
 
 import pyqtgraph as pg
 
+from engine.clock import local_text, local_time
 from league_app.gui.widgets.chart.series import Axis, format_elapsed, nice_step, time_step
 
 
@@ -33,7 +33,8 @@ class ChartAxis(pg.AxisItem):  # type: ignore[misc] # pyqtgraph has no types
         if self.kind in ("elapsed", "date"):
             step = time_step(span, count)
         if self.kind == "date":
-            shift = -float(time.localtime(low).tm_gmtoff)  # days begin at local midnight
+            local = local_time(low)
+            shift = -float(local.tm_gmtoff) if local is not None else 0.0  # days begin at local midnight
             step = max(step, 86400.0) if span > 2 * 86400 else step
         if self.kind == "step":
             step = max(step, 1.0)
@@ -53,9 +54,9 @@ class ChartAxis(pg.AxisItem):  # type: ignore[misc] # pyqtgraph has no types
         if self.kind == "elapsed":
             return format_elapsed(value)
         if self.kind == "date":
-            at = time.localtime(value)
-            day = spacing >= 86400 or at[3:6] == (0, 0, 0)
-            return time.strftime("%d %b" if day else "%H:%M" if spacing >= 60 else "%H:%M:%S", at)
+            at = local_time(value)
+            day = spacing >= 86400 or (at is not None and at[3:6] == (0, 0, 0))
+            return local_text(value, "%d %b" if day else "%H:%M" if spacing >= 60 else "%H:%M:%S")
         return f"{float(f'{value:.9g}'):,.10g}".replace("-", "\u2212")
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
+
+from engine.clock import local_text
 
 Floats = npt.NDArray[np.float64]
 Axis = Literal["step", "elapsed", "date", "number"]
@@ -193,5 +194,5 @@ def format_position(value: float, axis: Axis, unit: str = "step") -> str:
     if axis == "elapsed":
         return format_elapsed(value)
     if axis == "date":
-        return time.strftime("%Y-%m-%d %H:%M", time.localtime(value))
+        return local_text(value, "%Y-%m-%d %H:%M")
     return f"{unit} {format_number(value, 6)}" if axis == "step" else format_number(value, 6)
