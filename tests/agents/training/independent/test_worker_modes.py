@@ -239,7 +239,7 @@ def test_learners_that_fail_for_good_leave_a_checkpoint_of_what_they_published(m
     context = Session(HUNT.spec)
     settings = independent(
         async_learning=True, training_mode="auto", max_lag=4, epochs=1_000_000, references="none",
-        checkpoint_every=1_000_000, evaluate_every=0, publish_every=1,
+        checkpoint_every=1_000_000, evaluate_every=0, publish_every=1, num_workers=1,
     )  # fmt: skip
     with within(120), closing(context), pytest.raises(LearnersFailed):
         send_all(settings, context)
