@@ -39,7 +39,7 @@ IMPORTS = {  # what each reason contains
     "exit": "its process exited with status 3",
     "crash": "its process was killed by SIGSEGV; it last printed: Fatal Python error",
     "kill": "its process was killed by SIGKILL",
-    "hang": "the import of its kind did not return within 10 s",
+    "hang": "the import of its kind did not return within",
 }
 FEW = 10  # starts of workers, of which two play the healthy matches
 
