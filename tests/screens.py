@@ -33,6 +33,7 @@ IN_README = {  # by picture: theme and size
     "training": ("dark", SIZES[0]),
     "learners": ("light", SIZES[0]),
     "timeline": ("light", SIZES[0]),
+    "population": ("light", SIZES[1]),
     "dashboard": ("light", SIZES[0]),
     "tournament": ("light", SIZES[0]),
 }
@@ -97,6 +98,7 @@ class Studio:
             self._play(f"Autumn cup {seed}", seed, BOTS, 4)
         self._play("Qualifying", 4, (*BOTS[:3], "Sketchy"), 2)
         self.learners = self._train_learners()
+        self.searched = self._train_search()
         self.evolved = self._train(seconds)
 
     def _play(self, name: str, seed: int, agents: tuple[str, ...], rounds: int, game: str = "pong") -> None:
@@ -119,6 +121,13 @@ class Studio:
         settings = {"epochs": 60, "epsilon_epochs": 40, "evaluate_every": 4, "async_learning": True}
         preset = {**TRAINERS.get("independent").presets["Treasure Hunt"], **settings}
         job = self.state.training.start("independent", preset, game="treasure-hunt", name="Four hunters")
+        self.until(lambda: not self.state.training.jobs)
+        return job.number
+
+    def _train_search(self) -> int:
+        """A search for architectures, which learns from the matches that were played."""
+        settings = {"population_size": 8, "max_generations": 6, "examples": 10_000, "validate_pairs": 2, "seed": 3}
+        job = self.state.training.start("hybrid", settings, game="pong", name="Apprentice")
         self.until(lambda: not self.state.training.jobs)
         return job.number
 
@@ -195,15 +204,18 @@ class Studio:
 
     def _training(self) -> Iterator[tuple[str, Any]]:
         window = self.window
-        for name, session in (("learners", self.learners), ("training", self.evolved)):
+        sessions = (("search", self.searched), ("learners", self.learners), ("training", self.evolved))
+        for name, session in sessions:
             window.show_page("training", session)
             self.process_events(1.5)
             yield name, window
             page = window.page("training")
-            if session == self.learners:
-                page.tabs.setCurrentIndex(page.stack.indexOf(page.timeline))
+            tabs = {self.learners: ("timeline", page.timeline), self.searched: ("population", page.population)}
+            if session in tabs:
+                tab, view = tabs[session]
+                page.tabs.setCurrentIndex(page.stack.indexOf(view))
                 self.process_events(1.5)
-                yield "timeline", window
+                yield tab, window
                 page.tabs.setCurrentIndex(0)
 
     @contextmanager
