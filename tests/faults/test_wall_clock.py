@@ -105,7 +105,7 @@ def test_a_jump_of_the_clock_changes_no_duration(monkeypatch: pytest.MonkeyPatch
     console = Console(None)  # type: ignore[arg-type]
     console.begin_span()
     console.end_span("breed")
-    [span] = console.spans
+    [span] = console._spans
     assert (span.start, span.seconds) == (1e9, 2.5)
 
 

@@ -12,7 +12,7 @@ from engine.league.records import Agent
 from engine.league.standings import Row
 from engine.league.storage.league import League
 from engine.play.match import AgentSpec, GameSpec
-from engine.registry import describe_agent, draw_agent, game_of, new_game, person_kind
+from engine.registry import describe_agent, draw_agent, new_game, person_kind, usual_game
 from league_app.core.queries import matches as match_queries
 from league_app.core.queries.agents import Statistics, statistics
 from league_app.core.queries.matches import FailureRow, MatchFilter, MatchRows
@@ -104,12 +104,13 @@ def load_profile(state: LeagueState, pool: GameSpec | None, id: str) -> AgentPro
     ]
     info = game_info(game)  # None if the game is not installed; the file can still be shown
     title, names = (info.title, info.stats) if info is not None else (agent.game, ())
+    usual = usual_game(agent.game) if info is not None else None  # a game of a match's options may take long to make
     spec = _spec(league, agent)
     size, begin = _payload(league, agent, spec)
     return AgentProfile(
         agent,
         game,
-        person_kind(game_of(game)) if info is not None else None,
+        person_kind(usual) if usual is not None else None,
         title,
         size,
         _preview(begin) if size <= PREVIEW else "",

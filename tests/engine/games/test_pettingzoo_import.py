@@ -399,4 +399,4 @@ def test_a_match_that_cannot_be_drawn_has_a_caption() -> None:
     [item] = boards.scene(0).items
     assert isinstance(item, Text)
     text = "Ladder (PettingZoo), step 0: climber_0 0, climber_1 0, climber_2 0"
-    assert boards.scene(0).caption == f"{text} (no picture: NotImplementedError: )"
+    assert boards.scene(0).caption == f"{text} (no picture: NotImplementedError)"

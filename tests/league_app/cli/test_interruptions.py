@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 from contextlib import suppress
 from pathlib import Path
 
@@ -53,13 +54,16 @@ def recorded_matches(folder: Path) -> int:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows cannot send SIGINT to a single process")
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_an_interrupted_demo_shows_the_standings_so_far(number: signal.Signals, status: int, tmp_path: Path) -> None:
+def test_an_interrupted_demo_shows_the_standings_so_far(number: signal.Signals, status: int) -> None:
     arguments = ["-u", "-m", "league_app", "demo", "--matches", "1000000"]
-    with start_process(*arguments, env={**os.environ, "TMPDIR": str(tmp_path)}) as process:
+    with (
+        tempfile.TemporaryDirectory() as folder,  # a short path, as those of sockets must be
+        start_process(*arguments, env={**os.environ, "TMPDIR": folder}) as process,
+    ):
         assert process.stdout is not None
         assert "Demo league" in process.stdout.readline()
         with within(60):
-            until(lambda: recorded_matches(tmp_path) or process.poll() is not None)
+            until(lambda: recorded_matches(Path(folder)) or process.poll() is not None)
         process.send_signal(number)
         table, error = process.communicate(timeout=300)
     assert process.returncode == status

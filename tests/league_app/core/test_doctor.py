@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from engine.processes import launcher
-from engine.registry import GAMES
+from engine.registry import EXECUTORS, FORMATS, GAMES, KINDS, TRAINERS
 from league_app.core import doctor
 from league_app.core.doctor import Finding
 
@@ -172,7 +172,8 @@ def test_a_broken_plug_in_is_named_with_its_package(
     dist_info(tmp_path, "a-plugin", "1.0", "[ringside.games]\nunsound = does_explode:Game\n")
     (tmp_path / "does_explode.py").write_text("raise RuntimeError('boom')\n")
     monkeypatch.syspath_prepend(str(tmp_path))
-    monkeypatch.setattr(GAMES, "problems", {})
+    for registry in (GAMES, KINDS, FORMATS, TRAINERS, EXECUTORS):
+        monkeypatch.setattr(registry, "problems", {})  # without those of plug-ins in other tests
     monkeypatch.setattr(GAMES, "_points", None)  # reads the entry points again, now and after the test
     found = only("plug-ins")
     (broken,) = (finding for finding in found if finding.state == "broken")
